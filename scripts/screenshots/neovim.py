@@ -35,23 +35,29 @@ def draw_all(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as work, a_shell(Path(work)) as shell:
         tell(Teller(shell.locations, Path("/home/ada/shop")), Path(work))
         with a_neovim(shell.locations, shell.folder, columns=120, lines=25) as nvim:
-            nvim.command(
-                "set termguicolors background=dark noruler noshowcmd laststatus=0 fillchars+=eob:\\ "
-            )
+            prepare(nvim, "dark")
             nvim.command(f"Sessiond tree {ID}")
             nvim.see("◀ leaf")
             nvim.keys("gg><CR>")
             nvim.see("# Assistant", "never half made")
             nvim.command("wincmd p")
             nvim.keys(":<Esc>")
-            _write(nvim, folder / "tree.svg")
+            write(nvim, folder / "tree.svg")
             nvim.keys("slock<CR>")
             nvim.see("/lock")
             nvim.keys(":<Esc>")
-            _write(nvim, folder / "search.svg")
+            write(nvim, folder / "search.svg")
 
 
-def _write(nvim: Neovim, path: Path) -> None:
+def prepare(nvim: Neovim, background: str) -> None:
+    """Choose the background, and leave out what belongs to no picture."""
+    nvim.command(
+        f"set termguicolors background={background} noruler noshowcmd laststatus=0 fillchars+=eob:\\ "
+    )
+
+
+def write(nvim: Neovim, path: Path) -> None:
+    """Draw the screen into an SVG file."""
     rows, ground = nvim.lua(_CELLS)
     cells = [[Cell(text, fg, bg, bold, italic) for text, fg, bg, bold, italic in row] for row in rows]
     path.write_text(picture(cells, ground), encoding="utf-8")

@@ -3,6 +3,7 @@
 import hashlib
 import json  # noqa: TID251 - files of other programs are written as they write them
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ ID = "9d2c41f0-shop"
 TITLE = "Flaky checkout"
 LEAF = "Checkout no longer fails when two orders meet at a new article."
 
+_BEGAN = datetime(2026, 2, 16, 9, tzinfo=UTC)
 
-class _Telling(Story):
+
+class Telling(Story):
     """Entries whose times, models, tokens and costs differ as in real work."""
 
     def __init__(self) -> None:
@@ -24,8 +27,8 @@ class _Telling(Story):
 
     def add(self, type_: str, **payload: Any) -> str:
         seconds = round(self._minute * 60)
-        at = f"2026-02-16T{9 + seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.000Z"
-        return super().add(type_, **{"timestamp": at, **payload})
+        at = _BEGAN + timedelta(seconds=seconds)
+        return super().add(type_, **{"timestamp": f"{at:%Y-%m-%dT%H:%M:%S}.000Z", **payload})
 
     def after(self, minutes: float) -> None:
         self._minute += minutes
@@ -57,6 +60,12 @@ class _Telling(Story):
         self.entries[-1]["message"]["toolName"] = tool
         return name
 
+    def fails(self, error: str, *, seconds: float = 1.0) -> str:
+        """Answer with nothing but an error of the provider."""
+        name = self.answers("", tokens=(0, 0, 0), seconds=seconds)
+        self.entries[-1]["message"] |= {"content": [], "stopReason": "error", "errorMessage": error}
+        return name
+
     def uses(self, model: str) -> None:
         self._model = model
         self.add("model_change", provider="anthropic", modelId=model)
@@ -64,7 +73,7 @@ class _Telling(Story):
 
 def checkout_story() -> Story:
     """A bug is looked for, explained, fixed and tested over a morning; five ways were tried and given up."""
-    story = _Telling()
+    story = Telling()
     bug = story.asks(
         "The checkout test fails about once in **ten** runs. Find out why, and fix it.\n\n"
         "It began with `a41c9e0`; the log says `KeyError: 'reserved'`.",

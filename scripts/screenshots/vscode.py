@@ -36,15 +36,16 @@ def draw_all(folder: Path) -> None:
             window.open_session(TITLE, "Good. Say it in one line")
             window.command("sessiond: Show Transcript")
             expect(window.webview().locator("#path")).to_contain_text(LEAF)
-            _write(window, folder / "transcript.png")
+            expect(window.labels.row("fixed")).to_be_visible()
+            write(window, folder / "transcript.png")
             window.command("sessiond: Search Sessions")
             window.type_into_picker("slow")
             expect(window.options.filter(has_text="sharing one saves").first).to_be_visible()
-            _write(window, folder / "search.png")
+            write(window, folder / "search.png")
             window.page.keyboard.press("Escape")
             window.tree.menu("Good. Say it in one line", "Resume from Here in Another Agent…")
             expect(window.options.filter(has_text="Codex")).to_be_visible()
-            _write(window, folder / "resume.png")
+            write(window, folder / "resume.png")
 
 
 def _widen_side_bar(window: Window, pixels: int) -> None:
@@ -57,6 +58,8 @@ def _widen_side_bar(window: Window, pixels: int) -> None:
     mouse.up()
 
 
-def _write(window: Window, path: Path) -> None:
+def write(window: Window, path: Path) -> None:
+    """Draw the window into a PNG file. The mouse is where it changes nothing."""
     window.page.mouse.move(_SIZE[0] / 2, _SIZE[1] - 60)
+    expect(window.page.locator(".monaco-hover:visible")).to_have_count(0)
     window.page.screenshot(path=path, animations="disabled", caret="hide")

@@ -88,7 +88,7 @@ def test_a_narrow_terminal_cuts_the_text_and_keeps_the_marks() -> None:
     assert narrow == [
         "a1  ● user       Fix it",
         "b1  ● assistant  A race",
-        "c1  ├─▸ user       [first try]   (12 more)",
+        "c1  ├─▸ user       [firs…]   (12 more)",
         "d1  └─○ user       With two",
         "c2  ● user       Without one",
         "d2  ◉ assistant  A queue does…  ◀ leaf",
@@ -98,6 +98,17 @@ def test_a_narrow_terminal_cuts_the_text_and_keeps_the_marks() -> None:
 def test_a_long_label_never_takes_the_row() -> None:
     [line] = drawn(rows("a user What it is about", labels={"a": "x" * 100}), None, Style(columns=60))
     assert line == f"a  ○ user       [{'x' * 19}…] What it is about"
+
+
+@pytest.mark.parametrize("columns", range(30, 60))
+def test_a_row_with_all_marks_fits_into_a_narrow_terminal(columns: int) -> None:
+    [line] = drawn(
+        rows("e12345 user What it is about", path="e12345", labels={"e12345": "x" * 100}),
+        "e12345",
+        Style(columns=columns),
+    )
+    assert width(line) <= max(columns, 32)
+    assert line.endswith("◀ leaf")
 
 
 def test_wide_characters_count_twice() -> None:

@@ -1,5 +1,6 @@
 """`search` and `history` as a person meets them: what is found, how to get there, and what is not said."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,18 @@ def test_a_word_finds_longer_ones_that_begin_with_it_unless_it_is_exact(shell: S
     assert shell("search", "parse", "--exact").out == ""
     assert shell("search", '"an item" pars').lines[1] == "    The parser is tokenizing 'an item'"
     assert shell("search", '"an ite"').out == ""
+
+
+def test_on_a_narrow_terminal_the_title_stays_and_the_command_has_a_line_of_its_own(
+    shell: Shell,
+) -> None:
+    ran = shell("search", "race lock", FORCE_COLOR="1", COLUMNS="40")
+    head, snippet, notes, command = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in ran.out.splitlines()]
+    assert head.startswith("Flaky test")
+    assert snippet == "    A race of the zephyr with its lock"
+    assert notes.split() == ["now", "assistant"]
+    assert command.startswith("    sessiond show search-me-1 --entry ")
+    assert max(map(len, (head, snippet, notes))) <= 40
 
 
 @pytest.mark.parametrize("command", ["search", "recall"])

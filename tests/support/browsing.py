@@ -55,6 +55,9 @@ class Desk:
         return msgspec.convert(opened["session"], t.SessionInfo)
 
 
+MAX_BATCH = 5_000
+
+
 @contextlib.asynccontextmanager
 async def a_desk(*entries: dict[str, Any], title: str = "The last line") -> AsyncIterator[Desk]:
     """A daemon in this process, with a session of these entries."""
@@ -62,8 +65,8 @@ async def a_desk(*entries: dict[str, Any], title: str = "The last line") -> Asyn
         async with running(Path(str(locations.home)), "socket") as daemon:
             peer = await daemon.attach()
             await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title=title)
-            if entries:
-                await peer.append(SESSION, *entries)
+            for start in range(0, len(entries), MAX_BATCH):
+                await peer.append(SESSION, *entries[start : start + MAX_BATCH])
             yield Desk(locations, peer)
 
 

@@ -1,5 +1,9 @@
 """Walking in a tree: what is seen, where the cursor goes, what is folded and found."""
 
+import pytest
+
+from sessiond.tui.rows import Rows
+from sessiond.tui.tree_view import TreeView
 from support.browsing import SESSION, STORY, a_desk, a_screen_of, said
 from support.daemons import assistant, user
 from support.waiting import until
@@ -19,6 +23,22 @@ async def test_a_tree_opens_at_its_leaf() -> None:
             "default                                                              6/6  ? help"
         )
         assert screen.current == "a3"
+
+
+async def test_a_long_session_is_read_from_its_leaf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while the connection is made, when the first attempt to read has failed."""
+    shown: list[str | None] = []
+    show = TreeView.show
+
+    def recorded(view: TreeView, rows: Rows, current: str | None) -> None:
+        show(view, rows, current)
+        shown.append(view.current)
+
+    monkeypatch.setattr(TreeView, "show", recorded)
+    chain = [said(f"e{number}", 1, user(f"entry {number}")) for number in range(1_000)]
+    async with a_desk(*chain) as desk, a_screen_of(desk):
+        assert len(shown) > 1
+        assert set(shown) == {"e999"}
 
 
 async def test_a_terminal_without_box_characters_gets_plain_ones() -> None:

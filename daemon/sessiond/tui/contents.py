@@ -171,10 +171,9 @@ class Contents:
         """Read all pages; first the one around the cursor, if no rows of this question are shown yet."""
         question = self.question
         before = self.rows if self.rows.is_whole and self._around is None else None
-        if self._around is not None or not len(self.rows):
-            around, self._around = self._around, None
-            if not await self._begin(question, around):
-                return
+        is_first = self._around is not None or not len(self.rows)
+        if is_first and not await self._begin(question, self._around):
+            return
         rows, cursor = Rows(), None
         while True:
             page = await self._page(question, cursor)
@@ -201,6 +200,7 @@ class Contents:
             page = await self._tree(question, around=None, limit=FIRST)
         if question != self.question:
             return False
+        self._around = None  # not before: without a connection, the page is read after the next attach
         self.rows = Rows(page.preceding_count)
         self.rows.add(page)
         self.loading = 0 if self.rows.is_whole else len(self.rows)

@@ -6,6 +6,11 @@ Bar, .bar { height: 1; width: 1fr; }
 #middle { height: 1fr; layout: vertical; }
 #middle.-wide { layout: horizontal; }
 TreeView, Pane, Sessions, BoardView { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
+TreeView, Pane, Sessions, BoardView {
+    scrollbar-background: ansi_default; scrollbar-background-hover: ansi_default;
+    scrollbar-background-active: ansi_default; scrollbar-color: ansi_bright_black;
+    scrollbar-color-hover: ansi_bright_black; scrollbar-color-active: ansi_green;
+}
 Pane { border-top: solid ansi_bright_black; }
 Pane:focus { border-top: solid ansi_green; }
 #middle.-wide Pane { border-top: none; border-left: solid ansi_bright_black; padding-left: 1; }

@@ -188,6 +188,13 @@ def test_labels_appear_and_disappear(teller: Teller, story: Story) -> None:
         assert left["label"] == "quick"
 
 
+def test_a_long_label_leaves_room_for_the_text(teller: Teller, story: Story) -> None:
+    with a_neovim(teller.locations, teller.folder, columns=160) as nvim:
+        teller.label(story.id, story.because, "quick to write, and wrong for every empty file")
+        nvim.command(f"Sessiond tree {story.id}")
+        nvim.see("[quick to write, and wro…] It stops at")
+
+
 def test_f_cycles_through_the_filters_and_the_command_takes_one(teller: Teller, story: Story) -> None:
     with a_neovim(teller.locations, teller.folder) as nvim:
         nvim.command(f"Sessiond tree {story.id} labeledOnly")
@@ -330,8 +337,8 @@ def test_a_lone_surrogate_in_a_response_is_decoded(teller: Teller, tmp_path: Pat
         assert found["content"] == "half \ufffd of 😀"
 
 
-def write_session(path: Path, session_id: str, parents: list[int | None]) -> None:
-    """Write a session file with messages `e0`, `e1` and so on below the given ones."""
+def write_session(path: Path, session_id: str, parents: list[int | None], words: str = "") -> None:
+    """Write a session file with messages `e0`, `e1` and so on below the given ones. Each ends with some words."""
     stamp = "2026-01-01T00:00:00.000Z"
     header = {"type": "session", "version": 3, "id": session_id, "timestamp": stamp, "cwd": "/atlas"}
     with path.open("w", encoding="utf-8") as file:
@@ -339,7 +346,7 @@ def write_session(path: Path, session_id: str, parents: list[int | None]) -> Non
         for number, parent in enumerate(parents):
             entry = {
                 "type": "message", "id": f"e{number}", "parentId": None if parent is None else f"e{parent}",
-                "timestamp": stamp, "message": {"role": "user", "content": f"entry {number}"},
+                "timestamp": stamp, "message": {"role": "user", "content": f"entry {number}{words}"},
             }  # fmt: skip
             file.write(json.dumps(entry) + "\n")
 
@@ -412,6 +419,25 @@ def test_a_live_session_updates_while_its_other_rows_are_read(teller: Teller, tm
         nvim.see("◉ user       entry 2990", "[the last one]")
         (sign,) = [line for line in nvim.lines() if "One more." in line]
         assert "○" in sign
+
+
+def test_a_branch_tells_how_many_rows_it_has_before_they_are_read(teller: Teller, tmp_path: Path) -> None:
+    # Two entries hang off the path near its end; the entry before them is e2996.
+    parents = [*chain(2998), 2996, 2998]
+    write_session(tmp_path / "long.jsonl", "atlas-long", parents, ", which does not fit into the window" * 3)
+    teller.call("session/open", path=str(tmp_path / "long.jsonl"))
+    teller.branch("atlas-long", "e2997")
+    with a_neovim(teller.locations, teller.folder) as nvim:
+        hold_pages(nvim)
+        nvim.command("Sessiond tree atlas-long")
+        nvim.see("◉ user       entry 2997")
+        assert len(nvim.lines()) < 1000
+        (before,) = [line for line in nvim.screen() if "entry 2998" in line]
+        assert "…  (1 more)" in before
+        nvim.lua("Release()")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 3000")
+        (after,) = [line for line in nvim.screen() if "entry 2998" in line]
+        assert after == before
 
 
 def test_a_changed_tree_is_drawn_like_one_that_is_read_again(teller: Teller, tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import agent_filter, place_filter
 from sessiond.cli.render.found_entries import (
     WAIT_MS,
-    agent_of,
-    folder_of,
     print_unsearched,
     request_found,
+    session_head,
     show_command,
 )
 from sessiond.cli.render.style import style_for
@@ -61,10 +60,7 @@ def recall(args: ParsedArguments) -> int:
 
 
 def _formatted_session(passages: list[dict[str, Any]], style: Style) -> str:
-    first = passages[0]
-    title = style(one_line(first.get("title") or first.get("firstPrompt") or "untitled"), "bold")
-    head = [*agent_of(first, style), title, folder_of(first, style)]
-    return "\n".join(("  ".join(head), *(_formatted(it, style) for it in passages)))
+    return "\n".join((session_head(passages[0], style), *(_formatted(it, style) for it in passages)))
 
 
 def _formatted(passage: dict[str, Any], style: Style) -> str:

@@ -10,15 +10,14 @@ from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.session_argument import agent_filter, period_filter, place_filter, whole_id
 from sessiond.cli.render.found_entries import (
     WAIT_MS,
-    agent_of,
-    folder_of,
     print_unsearched,
     request_found,
+    session_head,
     show_command,
 )
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
-from sessiond.text import fit, one_line
+from sessiond.text import fit, one_line, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,24 +85,16 @@ def with_beginnings(query: str) -> str:
 
 def _formatted(hits: Sequence[dict[str, Any]], style: Style) -> str:
     """Return the hits of one session below its title."""
-    first = hits[0]
-    title = one_line(first.get("title") or first.get("firstPrompt") or "untitled")
-    if style.columns is not None:
-        title = fit(title, style.columns, style.ellipsis)
-    lines = ["  ".join([style(title, "bold"), *agent_of(first, style), folder_of(first, style)])]
+    lines = [session_head(hits[0], style)]
     for hit in hits:
-        entry = hit.get("labeledEntryId") or hit.get("entryId")
-        when = [
-            style(human.ago(hit["timestamp"] or "", time.time()), "dim"),
-            one_line(hit.get("role") or hit["type"]),
-        ]
+        lines.append(_INDENT + _marked(hit["snippet"], _in_code_points(hit["snippet"], hit["ranges"]), style))
+        notes = [human.ago(hit["timestamp"] or "", time.time()), one_line(hit.get("role") or hit["type"])]
         if not hit["onPath"]:
-            when.append("(on another branch)")
-        command = show_command(hit["sessionId"], entry)
-        lines += [
-            _INDENT + _marked(hit["snippet"], _in_code_points(hit["snippet"], hit["ranges"]), style),
-            _INDENT + "  ".join([*when, style(command, "dim")]),
-        ]
+            notes.append("(on another branch)")
+        command = show_command(hit["sessionId"], hit.get("labeledEntryId") or hit.get("entryId"))
+        whole = width(_INDENT + "  ".join((*notes, command)))
+        gap = "  " if style.columns is None or whole <= style.columns else f"\n{_INDENT}"
+        lines.append(_INDENT + "  ".join((style(notes[0], "dim"), *notes[1:])) + gap + style(command, "dim"))
     return "\n".join(lines)
 
 

@@ -6,7 +6,7 @@ import os
 import sys
 
 from sessiond import human
-from sessiond.text import one_line
+from sessiond.text import fit, one_line, width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 WAIT_MS: Final = 60_000
 """The maximum time that `--wait` waits for the index."""
+_GAP: Final = "  "
+_MIN_FOLDER_COLUMNS: Final = 8
 _EMPTY_WAIT_MS: Final = 20_000
 """The maximum time that a request waits that would find nothing otherwise, for example just after an installation."""
 
@@ -55,18 +57,31 @@ def _unsearched(result: dict[str, Any]) -> str:
     return f"{human.count(left['sessionCount'], 'session')} ({human.size(left['sizeBytes'])})"
 
 
-def agent_of(found: dict[str, Any], style: Style) -> list[str]:
-    """Return the short name of the agent that made the session; nothing if the session began here."""
+def session_head(found: dict[str, Any], style: Style) -> str:
+    """Return the title of a session, its agent and its folder, on one line. On a narrow one, the title stays."""
+    title = one_line(found.get("title") or found.get("firstPrompt") or "untitled")
+    agent = _agent_of(found)
+    folder = one_line(human.folder(found["cwd"], os.path.expanduser("~")))  # noqa: PTH111 - as in sessions
+    if style.columns is not None:
+        gaps = len(_GAP) * (2 if agent else 1)
+        title = fit(
+            title,
+            max(style.columns - width(agent) - width(folder) - gaps, style.columns // 2),
+            style.ellipsis,
+        )
+        room = style.columns - width(title) - width(agent) - gaps
+        folder = fit(folder, room, style.ellipsis) if room >= min(width(folder), _MIN_FOLDER_COLUMNS) else ""
+    parts = [style(title, "bold"), agent and style(agent, "cyan"), folder and style(folder, "blue")]
+    return _GAP.join(filter(None, parts))
+
+
+def _agent_of(found: dict[str, Any]) -> str:
+    """Return the short name of the agent that made the session; empty if the session began here."""
     if not (origin := found.get("origin")):
-        return []
+        return ""
     from sessiond.agents import names
 
-    return [style(one_line(names.short_name_of(origin["agent"])), "cyan")]
-
-
-def folder_of(found: dict[str, Any], style: Style) -> str:
-    """Return the folder of the session."""
-    return style(one_line(human.folder(found["cwd"], os.path.expanduser("~"))), "blue")  # noqa: PTH111 - as in sessions
+    return one_line(names.short_name_of(origin["agent"]))
 
 
 def show_command(session_id: str, entry_id: str | None) -> str:

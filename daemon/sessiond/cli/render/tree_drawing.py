@@ -49,15 +49,17 @@ def _line(row: dict[str, Any], tip: str | None, names: int, style: Style, signs:
     sign = signs.folded if hidden else signs.leaf if is_tip else signs.on if on_path else signs.off
     role = role_name(str(row.get("role") or row["type"]))
     name = one_line(row["id"])
-    label = fit(one_line(row.get("label") or ""), label_columns(columns), style.ellipsis)
-    label = f"[{label}] " if label else ""
     more = f"  ({hidden:,} more)" if hidden else ""
     leaf = f"  {signs.tip}" if is_tip else ""
     padded = pad(fit(role, ROLE_COLUMNS[1], style.ellipsis), ROLE_COLUMNS[0])
+    room = columns - sum(map(width, (pad(name, names), "  ", gutter, sign, " ", padded, "  ", more, leaf)))
+    label = fit(
+        one_line(row.get("label") or ""), min(label_columns(columns), room - len("[] ")), style.ellipsis
+    )
+    label = f"[{label}] " if label else ""
     text = one_line(row.get("preview", ""))
     if style.columns is not None:
-        rest = (pad(name, names), "  ", gutter, sign, " ", padded, "  ", label, more, leaf)
-        text = fit(text, max(style.columns - sum(map(width, rest)), 0), style.ellipsis)
+        text = fit(text, max(room - width(label), 0), style.ellipsis)
     parts = [
         style(pad(name, names), "dim"),
         "  ",

@@ -1,6 +1,6 @@
 // The texts of the board: one line for each session, escaped.
 import { type BoardRow, type BoardState, STATES } from "./board.ts";
-import { ago, fit, markdown, oneLine } from "./text.ts";
+import { ago, fit, isolated, markdown, oneLine } from "./text.ts";
 import { type SessionWords, sessionTooltip, sessionWords, titleOf } from "./words.ts";
 
 const ICONS: Readonly<Record<BoardState, { id: string; color?: string }>> = {
@@ -18,7 +18,7 @@ export function boardWords(row: BoardRow, project: string, now: number): Session
   const agent = oneLine(session.origin?.agent);
   const parts = [state, when, agent, oneLine(project), ...amounts(row), oneLine(row.lastWords)].filter(Boolean);
   return {
-    label,
+    label: isolated(label),
     description: parts.join(" · "),
     accessibleText: [label, ...parts].join(", "),
     icon: ICONS[state],

@@ -1,6 +1,6 @@
 // The labels of a session. Independent of VS Code.
 import type { LabeledEntry, LabelsParams, LabelsResult } from "../protocol.ts";
-import { ago, oneLine } from "./text.ts";
+import { ago, isolated, oneLine } from "./text.ts";
 import { contextOf, roleOf, textOf } from "./words.ts";
 
 /** All labeled entries of a session, in log order. */
@@ -32,8 +32,8 @@ export function labelWords(entry: LabeledEntry, now: number): LabelWords {
   const when = ago(entry.labeledAt, now);
   const label = oneLine(entry.label);
   return {
-    label,
-    description: [textOf(entry), when].filter(Boolean).join(" · "),
+    label: isolated(label),
+    description: [isolated(textOf(entry)), when].filter(Boolean).join(" · "),
     accessibleText: [label, roleOf(entry), textOf(entry), when === "" ? "" : `labeled ${when === "now" ? when : `${when} ago`}`]
       .filter(Boolean)
       .join(", "),

@@ -31,6 +31,14 @@ export function fit(text: string, maxLength: number): string {
   return characters.length <= maxLength ? text : `${characters.slice(0, maxLength - 1).join("").trimEnd()}…`;
 }
 
+/** Characters of scripts that are written from the right. */
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** The text, isolated if it has words from the right: otherwise they would be mixed with what the row shows after it. */
+export function isolated(text: string): string {
+  return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
+}
+
 /** The text escaped for Markdown: no markup, no links, no images, no HTML. */
 export function markdown(text: string): string {
   return text.replace(/[!-/:-@[-`{-~]/g, (character) => `&#${character.charCodeAt(0)};`);

@@ -1,7 +1,7 @@
 // The texts of rows for entries and sessions: one line each, escaped, the same as in Neovim.
 import type { ListedSession, SessionInfo } from "../protocol.ts";
 import type { Row } from "./rows.ts";
-import { ago, count, fit, markdown, oneLine } from "./text.ts";
+import { ago, count, fit, isolated, markdown, oneLine } from "./text.ts";
 
 /** A codicon, and its theme color if it is not that of the text; or the initials of an agent instead. */
 export interface Icon {
@@ -59,9 +59,12 @@ export interface RowWords {
   readonly context: string;
 }
 
+/** A longer label would take the row. The tooltip and the view of labels show all of it. */
+const MAX_LABEL_LENGTH = 24;
+
 /** The texts of a row. `tip` is whether the row shows the leaf. `now` is in milliseconds. */
 export function rowWords(row: Row, tip: boolean, now: number): RowWords {
-  const mark = row.label === null ? "" : `[${fit(oneLine(row.label), 60)}]`;
+  const mark = row.label === null ? "" : `[${isolated(fit(oneLine(row.label), MAX_LABEL_LENGTH))}]`;
   const role = roleOf(row);
   const text = textOf(row);
   const when = ago(row.timestamp, now);
@@ -69,7 +72,7 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
   const hidden = row.hiddenCount > 0 ? `${row.hiddenCount} more` : "";
   const color = tip ? "charts.green" : row.onPath ? undefined : "disabledForeground";
   return {
-    label: mark === "" ? text : `${mark} ${text}`,
+    label: mark === "" ? isolated(text) : `${mark} ${isolated(text)}`,
     labelLength: mark.length,
     description: joined(tip ? "◀ leaf" : "", hidden, forks, when),
     accessibleText: [
@@ -141,7 +144,7 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
   const label = titleOf(session);
   const damaged = session.readOnly || Boolean(session.writeBlock) || Boolean(session.problemCount);
   return {
-    label,
+    label: isolated(label),
     description: joined(when, messages, tags, ...marks),
     accessibleText: [label, current ? "shown in the tree" : "", when && (when === "now" ? when : `${when} ago`), messages, tags, ...marks]
       .filter(Boolean)

@@ -25,6 +25,18 @@ test("a row has its text, and a complete description for screen readers", () => 
   assert.equal(words.context, "entry+message+user+labeled+path");
 });
 
+test("a long label leaves room for the text", () => {
+  const words = rowWords(row({ label: "prices of a whole week are compared" }), false, NOW);
+  assert.equal(words.label, "[prices of a whole week…] Fix it.");
+  assert.equal(words.labelLength, "[prices of a whole week…]".length);
+  assert.match(words.accessibleText, /labeled prices of a whole week are compared/);
+});
+
+test("words from the right are not mixed with the rest of the row", () => {
+  assert.equal(rowWords(row({ preview: "هل انتهى؟" }), false, NOW).label, "\u2068هل انتهى؟\u2069");
+  assert.equal(rowWords(row({ preview: "\u2069 \u202eevil" }), false, NOW).label, "evil");
+});
+
 test("a folded branch tells how many more rows it has", () => {
   const words = rowWords(row({ onPath: false, gutter: "'", hiddenCount: 7 }), false, NOW);
   assert.equal(words.description, "7 more · 1h");

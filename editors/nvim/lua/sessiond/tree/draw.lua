@@ -38,6 +38,8 @@ local ASCII = {
 ---Maximum columns of the gutter, two cells each. Of a wider gutter, the right columns are shown.
 local MAX_COLUMNS = 8
 local ROLE_CELLS = 9
+---A longer label would take the row. The preview of an entry shows all of it.
+local MAX_LABEL_CELLS = 24
 
 ---@type table<string, string> role or type in the protocol -> role in a row
 local ROLES = {
@@ -79,7 +81,7 @@ end
 ---@param row sessiond.Row
 ---@return string
 local function label_of(row)
-  local label = row.label and text.one_line(row.label) or ''
+  local label = row.label and text.fit(text.one_line(row.label), MAX_LABEL_CELLS) or ''
   return label ~= '' and ('[' .. label .. '] ') or ''
 end
 
