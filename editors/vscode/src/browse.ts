@@ -1,5 +1,6 @@
 // Registers the views of sessions and the commands for sessions and entries.
 import * as vscode from "vscode";
+import { agentCommands } from "./commands/agents.ts";
 import { comparingCommands } from "./commands/comparing.ts";
 import { entryCommands } from "./commands/entries.ts";
 import { exportCommands } from "./commands/exporting.ts";
@@ -25,6 +26,7 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
   const views: Views = { daemon, current, tree, sessions, transcripts };
   const commands = {
     ...viewCommands(views),
+    ...agentCommands(views),
     ...sessionCommands(views),
     ...entryCommands(views),
     ...comparingCommands(views),

@@ -12,14 +12,15 @@ from support.writing_agents import write_codex
 
 pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
 
+OWN = "0199a213-81c0-7800-8aa1-bbab2a035a55"
 ALWAYS = {
     "Choose the sessiond Command…", "Copy Debug Information", "Focus on Board View", "Focus on Sessions View",
     "Focus on Tree View", "Install sessiond…", "Open Walkthrough", "Report Issue…", "Restart Client", "Show Actions",
     "Show Client Log", "Show Daemon Log",
 }  # fmt: skip
 ATTACHED = ALWAYS | {
-    "Continue Session", "Filter Sessions…", "New Session…", "Open Session…", "Refresh Sessions", "Search Sessions…",
-    "Show Trash…", "Stop Daemon",
+    "Continue Session", "Filter Sessions…", "Follow Agents…", "New Session…", "Open Session…", "Refresh Sessions",
+    "Search Sessions…", "Show Trash…", "Stop Daemon",
 }  # fmt: skip
 ON_A_SESSION = ATTACHED | {
     "Copy Session Id", "Copy Session Path", "Delete Session", "Do Not Follow the Leaf", "Export Session…",
@@ -43,8 +44,8 @@ def test_commands_for_a_session_are_listed_while_one_is_shown(
 def test_a_session_of_an_agent_can_be_resumed_in_its_agent(
     window: Window, server: Server, teller: Teller
 ) -> None:
-    lines = meta(cwd=str(teller.folder)), said("user", "Is it fast?"), said("assistant", "Yes.")
-    teller.call("session/import", path=str(write_codex(server.folder / "home", *lines)))
+    lines = meta(id=OWN, cwd=str(teller.folder)), said("user", "Is it fast?"), said("assistant", "Yes.")
+    teller.call("session/import", path=str(write_codex(server.folder / "home", *lines, name=OWN)))
     window.open_session("Is it fast?", "Yes.")
     assert window.palette() == ON_A_SESSION | {"Resume in Its Agent"}
 

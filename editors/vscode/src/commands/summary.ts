@@ -1,10 +1,10 @@
 // Branching with a summary of the abandoned entries, written by the user or by a summarizer.
-import { randomUUID } from "node:crypto";
 import * as vscode from "vscode";
 import { count, notificationText, oneLine } from "../model/text.ts";
 import type { BranchParams, PrepareBranchResult } from "../protocol.ts";
 import { showInformation, showStatusMessage } from "../userMessages.ts";
 import type { EntryTarget } from "../views/elements.ts";
+import { withProgress } from "./progress.ts";
 import type { Views } from "./target.ts";
 
 interface SummaryItem extends vscode.QuickPickItem {
@@ -64,24 +64,9 @@ async function write(views: Views, plan: PrepareBranchResult, branch: MakeParams
 }
 
 async function generate({ daemon }: Views, branch: MakeParams): Promise<void> {
-  const token = `branch-${randomUUID()}`;
-  const options = {
-    location: vscode.ProgressLocation.Notification,
-    title: "Generating the summary",
-    cancellable: true,
-  };
-  const result = await vscode.window.withProgress(options, async (progress, cancel) => {
-    const subscription = daemon.onNotification("$/progress", (note) => {
-      if (note.token === token && note.value.message) {
-        progress.report({ message: notificationText(note.value.message) });
-      }
-    });
-    try {
-      return await daemon.request("session/branch", branch({ summarize: true, workDoneToken: token }), cancel);
-    } finally {
-      subscription.dispose();
-    }
-  });
+  const result = await withProgress(daemon, "Generating the summary", (workDoneToken, cancel) =>
+    daemon.request("session/branch", branch({ summarize: true, workDoneToken }), cancel),
+  );
   showInformation(`The leaf is now ${result.leafId}, with a summary of the abandoned entries.`);
 }
 
