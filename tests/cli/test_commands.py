@@ -40,6 +40,15 @@ def test_a_session_is_made_filled_listed_and_shown(shell: Shell) -> None:
     assert (shown["id"], shown["leaf"], shown["tags"]) == (session, answer, "#ci")
 
 
+def test_an_empty_list_says_what_to_do_next(shell: Shell) -> None:
+    for words, said in (((), "No sessions in this project."), (("--all",), "There are no sessions yet.")):
+        ran = shell("list", *words)
+        assert ran.out == ""
+        assert ran.err.startswith(said)
+        assert "sessiond agents follow --all" in ran.err
+    assert "sessiond agents" not in shell("list", "--since", "yesterday").err
+
+
 def test_json_is_what_the_daemon_sent_and_nothing_else(shell: Shell) -> None:
     session, question, answer = told(shell)
     for words, field in [

@@ -322,6 +322,9 @@ def _warn_of_files(problems: Sequence[dict[str, Any]]) -> None:
 
 
 def _nothing_found(args: ParsedArguments) -> str:
-    if args.flag("all") or args.value("query") or args.occurrences("tag"):
+    if args.occurrences("query", "tag", "agent", "since", "until"):
         return "No sessions match. Use --drafts to include drafts."
-    return "No sessions in this project. See sessiond list --all, or create one with sessiond new."
+    sources = "sessiond agents follow --all reads those of your agents, and sessiond new creates one."
+    if args.flag("all"):
+        return f"There are no sessions yet.\n  {sources}"
+    return f"No sessions in this project. sessiond list --all lists those of all projects.\n  {sources}"
