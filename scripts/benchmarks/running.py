@@ -40,6 +40,7 @@ MEASUREMENTS = {
     "usage": "usage_reports",
     "tree": "trees",
     "export": "exporting",
+    "page": "page_opening",
 }
 """The module of each. A module is imported when it is run, as not every commit has what each of them imports."""
 
