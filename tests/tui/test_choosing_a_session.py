@@ -1,16 +1,22 @@
 """A command that needs a session and names none, on a terminal without one (tmux): its user chooses."""
 
 import shlex
+import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sessiond.tui.chooser import Chooser
+from sessiond.tui.row_renderer import RowRenderer
 from support.commands import Shell, a_shell
 from support.homes import sessiond
+from support.patience import BOUND
 from support.screens import Screen, a_screen
 from support.stories import Story, Teller, parser_story
+from support.waiting import until
 
 pytestmark = pytest.mark.editors
 
@@ -77,6 +83,28 @@ def test_a_command_that_writes_binds_the_chosen_session_to_the_terminal(shell: S
         screen.press("Enter")
         screen.until(r"^id +other-one$")
         screen.until(r"^title +New$")
+
+
+async def test_the_list_is_requested_by_one_thread_at_a_time() -> None:
+    """Its connection is for one thread; another one would take away its response."""
+    begun: list[str] = []
+    is_busy, may_end, overlaps = threading.Lock(), threading.Event(), []
+
+    def listed(words: str) -> list[dict[str, Any]]:
+        begun.append(words)
+        if not is_busy.acquire(blocking=False):
+            overlaps.append(words)
+            return []
+        may_end.wait(BOUND)
+        is_busy.release()
+        return []
+
+    async with Chooser(listed, "show", RowRenderer(None)).run_test() as pilot:
+        await until(lambda: begun == [""])
+        await pilot.press(*"abc")
+        may_end.set()
+        await until(lambda: begun[-1] == "abc")
+    assert overlaps == []
 
 
 @pytest.mark.parametrize("terminal", ["dumb", "xterm-256color"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -20,21 +21,24 @@ def chosen_session(
     """Show the list until the user has chosen. Returns the id of the session, or None.
 
     Args:
-        listed: Returns the sessions that match some words, with the fields of a `Choice`. It is called on a thread.
+        listed: Returns the sessions that match some words, with the fields of a `Choice`. It is called on threads,
+            on one at a time.
         purpose: What the session is for, as in "resume".
         boxes: Whether the terminal shows characters for lines.
         encoding: The encoding of the terminal.
 
     Raises what `listed` raises.
     """
-    app = _Chooser(listed, purpose, RowRenderer(None if boxes else encoding))
+    app = Chooser(listed, purpose, RowRenderer(None if boxes else encoding))
     chosen = app.run()
     if app.failure is not None:
         raise app.failure
     return chosen
 
 
-class _Chooser(App[str | None]):
+class Chooser(App[str | None]):
+    """The screen. Its arguments are those of `chosen_session`."""
+
     CSS = CSS
     BINDINGS: ClassVar = []
     ENABLE_COMMAND_PALETTE = False
@@ -46,6 +50,8 @@ class _Chooser(App[str | None]):
         self.theme = "ansi-dark"
         self.failure: Exception | None = None
         self._listed = listed
+        self._wanted = ""
+        self._is_listing = threading.Lock()
         self._heading = f"Session to {purpose}"
         self._renderer = renderer
 
@@ -56,10 +62,19 @@ class _Chooser(App[str | None]):
         self.push_screen(picker, self.exit)
 
     async def _read(self, words: str) -> Sequence[Choice]:
+        self._wanted = words
         try:
-            rows = await asyncio.to_thread(self._listed, words)
+            rows = await asyncio.to_thread(self._list, words)
         except Exception as error:  # noqa: BLE001 - raised again when the screen is given back
             self.failure = error
             self.exit(None)
             return ()
         return msgspec.convert(rows, list[Choice])
+
+    def _list(self, words: str) -> Sequence[dict[str, Any]]:
+        """Return the sessions, or none if the user has typed more before their request was sent.
+
+        The worker of earlier words is canceled, but its thread is not.
+        """
+        with self._is_listing:
+            return self._listed(words) if words == self._wanted else ()

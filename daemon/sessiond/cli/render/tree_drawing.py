@@ -52,12 +52,17 @@ def _line(row: dict[str, Any], tip: str | None, names: int, style: Style, signs:
     more = f"  ({hidden:,} more)" if hidden else ""
     leaf = f"  {signs.tip}" if is_tip else ""
     padded = pad(fit(role, ROLE_COLUMNS[1], style.ellipsis), ROLE_COLUMNS[0])
-    room = columns - sum(map(width, (pad(name, names), "  ", gutter, sign, " ", padded, "  ", more, leaf)))
-    label = fit(
-        one_line(row.get("label") or ""), min(label_columns(columns), room - len("[] ")), style.ellipsis
-    )
+    label, text = one_line(row.get("label") or ""), one_line(row.get("preview", ""))
+    room = most = label_columns(columns)
+    if (
+        style.columns is not None
+    ):  # otherwise nothing is measured, which would import a table of all characters
+        room = columns - sum(
+            map(width, (pad(name, names), "  ", gutter, sign, " ", padded, "  ", more, leaf))
+        )
+        most = min(most, room - len("[] "))
+    label = fit(label, most, style.ellipsis)
     label = f"[{label}] " if label else ""
-    text = one_line(row.get("preview", ""))
     if style.columns is not None:
         text = fit(text, max(room - width(label), 0), style.ellipsis)
     parts = [
