@@ -36,7 +36,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         )
         try:
             followed.append(_timed([program, "agents", "follow", "--all"], variables))
-            found.append(_timed([program, "search", "--all", "line of text"], variables))
+            found.append(_timed([program, "search", "--all", "line of text"], variables, "line of text"))
         finally:
             subprocess.run([program, "stop"], env=variables, capture_output=True, timeout=_TIMEOUT)
         whole.append(installed[-1] + followed[-1] + found[-1])
@@ -61,14 +61,14 @@ def _variables(home: Path) -> dict[str, str]:
     return {**kept, "HOME": str(home)}
 
 
-def _timed(command: Sequence[str], variables: Mapping[str, str]) -> float:
-    """Return the seconds that a command takes. Raises `RuntimeError` if it fails, or prints nothing to search for."""
+def _timed(command: Sequence[str], variables: Mapping[str, str], expected: str = "") -> float:
+    """Return the seconds that a command takes. Raises `RuntimeError` if it fails or prints something else."""
     start = time.monotonic()
     done = subprocess.run(
         command, env=variables, cwd=variables["HOME"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
         encoding="utf-8", timeout=_TIMEOUT,
     )  # fmt: skip
     took = time.monotonic() - start
-    if done.returncode or ("search" in command and "line of text" not in done.stdout):
+    if done.returncode or expected not in done.stdout:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout[-300:]}{done.stderr[-2000:]}")
     return took

@@ -12,7 +12,7 @@ from scripts.screenshots.story import ID
 from sessiond.export.html import to_html
 from sessiond.session.dialects.exported import ConversionLosses
 from support.browsers import a_browser, expect
-from support.browsing import a_desk, a_screen_of
+from support.browsing import MAX_BATCH, a_desk, a_screen_of
 from support.commands import Shell, a_shell
 from support.neovim import a_neovim
 from support.stories import Teller
@@ -65,9 +65,9 @@ def _tell(shell: Shell) -> None:
     """Have a daemon store the session."""
     entries = large_story().entries
     teller = Teller(shell.locations, shell.folder)
-    teller.create(ID, *entries[:5_000], title=TITLE)
-    for start in range(5_000, len(entries), 5_000):
-        teller.append(ID, *entries[start : start + 5_000])
+    teller.create(ID, *entries[:MAX_BATCH], title=TITLE)
+    for start in range(MAX_BATCH, len(entries), MAX_BATCH):
+        teller.append(ID, *entries[start : start + MAX_BATCH])
 
 
 def _draw_pages(folder: Path) -> None:

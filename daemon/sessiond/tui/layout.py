@@ -5,8 +5,8 @@ Screen { layout: vertical; }
 Bar, .bar { height: 1; width: 1fr; }
 #middle { height: 1fr; layout: vertical; }
 #middle.-wide { layout: horizontal; }
-TreeView, Pane, Sessions, BoardView { height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
 TreeView, Pane, Sessions, BoardView {
+    height: 1fr; width: 1fr; scrollbar-size: 1 1; overflow-x: hidden;
     scrollbar-background: ansi_default; scrollbar-background-hover: ansi_default;
     scrollbar-background-active: ansi_default; scrollbar-color: ansi_bright_black;
     scrollbar-color-hover: ansi_bright_black; scrollbar-color-active: ansi_green;

@@ -92,8 +92,8 @@ def _formatted(hits: Sequence[dict[str, Any]], style: Style) -> str:
         if not hit["onPath"]:
             notes.append("(on another branch)")
         command = show_command(hit["sessionId"], hit.get("labeledEntryId") or hit.get("entryId"))
-        whole = width(_INDENT + "  ".join((*notes, command)))
-        gap = "  " if style.columns is None or whole <= style.columns else f"\n{_INDENT}"
+        fits = style.columns is None or width(_INDENT + "  ".join((*notes, command))) <= style.columns
+        gap = "  " if fits else f"\n{_INDENT}"
         lines.append(_INDENT + "  ".join((style(notes[0], "dim"), *notes[1:])) + gap + style(command, "dim"))
     return "\n".join(lines)
 

@@ -86,10 +86,9 @@ async def around(live: LiveSession, entry_id: str | None, limit: int) -> t.ViewP
     places = await live.drive(_places(tree, outline, chosen))
     # Each side begins at the entry, so that what does not fit is what is furthest from it.
     sides = ((places[at::-1], lines[at::-1]), (places[at + 1 :], lines[at + 1 :]))
-    room = PART_BYTES // sum(1 for _, side in sides if side) if chosen else PART_BYTES
+    room = PART_BYTES // 2 if lines[at + 1 :] else PART_BYTES
     above, below = [
-        await asyncio.to_thread(_drawn, side, await _whole(live, read, room), room) if side else []
-        for side, read in sides
+        await asyncio.to_thread(_drawn, side, await _whole(live, read, room), room) for side, read in sides
     ]
     return t.ViewPathResult(session=session, rows=[*reversed(above), *below])
 

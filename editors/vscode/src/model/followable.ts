@@ -1,6 +1,6 @@
 // The agents whose sessions can be read here, as choices. Independent of VS Code.
 import type { AgentInfo } from "../protocol.ts";
-import { ago, count, oneLine } from "./text.ts";
+import { agePhrase, ago, count, oneLine } from "./text.ts";
 
 export interface FollowableAgent {
   readonly name: string;
@@ -14,9 +14,10 @@ export interface FollowableAgent {
 export function followableAgents(agents: readonly AgentInfo[], now: number): FollowableAgent[] {
   return agents
     .filter(({ format, fileCount, isFollowed }) => format !== null && (fileCount > 0 || isFollowed))
-    .map(({ name, title, fileCount, lastWrittenAt, isFollowed }) => {
-      const when = ago(lastWrittenAt, now);
-      const written = when === "" || when === "now" ? when : `${when} ago`;
-      return { name, title: oneLine(title), note: [count(fileCount, "session"), written].filter(Boolean).join(" · "), isFollowed };
-    });
+    .map(({ name, title, fileCount, lastWrittenAt, isFollowed }) => ({
+      name,
+      title: oneLine(title),
+      note: [count(fileCount, "session"), agePhrase(ago(lastWrittenAt, now))].filter(Boolean).join(" · "),
+      isFollowed,
+    }));
 }

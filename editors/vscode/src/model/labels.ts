@@ -1,6 +1,6 @@
 // The labels of a session. Independent of VS Code.
 import type { LabeledEntry, LabelsParams, LabelsResult } from "../protocol.ts";
-import { ago, isolated, oneLine } from "./text.ts";
+import { agePhrase, ago, isolated, oneLine } from "./text.ts";
 import { contextOf, roleOf, textOf } from "./words.ts";
 
 /** All labeled entries of a session, in log order. */
@@ -34,7 +34,7 @@ export function labelWords(entry: LabeledEntry, now: number): LabelWords {
   return {
     label: isolated(label),
     description: [isolated(textOf(entry)), when].filter(Boolean).join(" · "),
-    accessibleText: [label, roleOf(entry), textOf(entry), when === "" ? "" : `labeled ${when === "now" ? when : `${when} ago`}`]
+    accessibleText: [label, roleOf(entry), textOf(entry), when && `labeled ${agePhrase(when)}`]
       .filter(Boolean)
       .join(", "),
     context: contextOf(entry),

@@ -103,6 +103,11 @@ export function count(amount: number, one: string, many = `${one}s`): string {
   return `${amount} ${amount === 1 ? one : many}`;
 }
 
+/** An age of `ago` in a sentence: "2h ago"; "now" and "" stay. */
+export function agePhrase(age: string): string {
+  return age === "" || age === "now" ? age : `${age} ago`;
+}
+
 /** The sum of some counts by name. */
 export function summed(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((sum, amount) => sum + amount, 0);

@@ -1,7 +1,7 @@
 // The texts of rows for entries and sessions: one line each, escaped, the same as in Neovim.
 import type { ListedSession, SessionInfo } from "../protocol.ts";
 import type { Row } from "./rows.ts";
-import { ago, count, fit, isolated, markdown, oneLine } from "./text.ts";
+import { agePhrase, ago, count, fit, isolated, markdown, oneLine } from "./text.ts";
 
 /** A codicon, and its theme color if it is not that of the text; or the initials of an agent instead. */
 export interface Icon {
@@ -82,7 +82,7 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
       hidden,
       forks,
       tip ? "leaf" : row.onPath ? "on the path" : "off the path",
-      when === "" || when === "now" ? when : `${when} ago`,
+      agePhrase(when),
     ]
       .filter(Boolean)
       .join(", "),
@@ -146,7 +146,7 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
   return {
     label: isolated(label),
     description: joined(when, messages, tags, ...marks),
-    accessibleText: [label, current ? "shown in the tree" : "", when && (when === "now" ? when : `${when} ago`), messages, tags, ...marks]
+    accessibleText: [label, current ? "shown in the tree" : "", agePhrase(when), messages, tags, ...marks]
       .filter(Boolean)
       .join(", "),
     icon: damaged

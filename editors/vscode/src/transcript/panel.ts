@@ -91,7 +91,7 @@ export class TranscriptPanel implements vscode.Disposable {
     }
     this.#entryToReveal = entryId;
     if (this.#ready) {
-      void this.#reveal();
+      void this.#showFirst();
     }
   }
 
@@ -148,20 +148,18 @@ export class TranscriptPanel implements vscode.Disposable {
     this.#showStatus("live");
     this.#feed.end();
     const document = this.#document;
-    await this.#reveal(true);
+    await this.#showFirst();
     if (!this.#disposed && this.#ready && document === this.#document) {
       this.#feed.begin();
     }
   }
 
-  /** Show the entry to reveal; the leaf without one, if `always`. Until all rows are sent, those around it are. */
-  async #reveal(always = false): Promise<void> {
+  /** Show the entry to reveal, or else the leaf. Until all rows are sent, those around it are. */
+  async #showFirst(): Promise<void> {
     const entryId = this.#entryToReveal;
     this.#entryToReveal = undefined;
     if (entryId !== undefined) {
       void this.#panel.webview.postMessage({ kind: "reveal", entryId });
-    } else if (!always) {
-      return;
     }
     const { state } = this.#daemon;
     if (this.#feed.isComplete || state.kind !== "attached" || !state.methods.includes(PATH)) {
