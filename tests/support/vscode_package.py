@@ -11,10 +11,19 @@ from support.installed_workbench import NODE
 EXTENSION = PROJECT / "editors/vscode"
 
 
-def the_package() -> Path:
-    """The .vsix. Whoever asks first makes it, the others wait; it is made anew when a source has changed."""
+def the_package(origin: str = "") -> Path:
+    """Returns the .vsix, as a clone of `origin` makes it. The first caller makes it, and the others wait.
+
+    It is made again when a source has changed.
+    """
+    remote = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "remote.origin.url",
+        "GIT_CONFIG_VALUE_0": origin,
+    }
     done = subprocess.run(
         [sys.executable, str(PROJECT / "scripts/build-vscode")],
+        env={**os.environ, **remote},
         capture_output=True,
         encoding="utf-8",
         stdin=subprocess.DEVNULL,

@@ -3,9 +3,10 @@
 import re
 import zipfile
 
+import msgspec
 import pytest
 
-from support.vscode_package import the_package
+from support.vscode_package import EXTENSION, the_package
 
 pytestmark = [pytest.mark.editors, pytest.mark.slow]
 
@@ -38,3 +39,33 @@ def test_the_package_contains_no_paths_of_the_build_machine() -> None:
         bundle = package.read("extension/dist/extension.js").decode()
     assert "sourceMappingURL" not in bundle
     assert re.findall(r"/(?:home|root|work)/[a-z]+/", bundle) == []
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "git@github.com:example/atlas.git",
+        "ssh://git@github.com:22/example/atlas.git",
+        "https://ada:secret@github.com/example/atlas/",
+    ],
+)
+def test_the_package_of_a_clone_from_a_forge_names_its_repository_and_shows_its_pictures(origin: str) -> None:
+    with zipfile.ZipFile(the_package(origin)) as package:
+        manifest = msgspec.json.decode(package.read("extension/package.json"))
+        readme = package.read("extension/readme.md").decode()
+    assert manifest["repository"] == {
+        "type": "git",
+        "url": "https://github.com/example/atlas",
+        "directory": "editors/vscode",
+    }
+    pictures = re.findall(r"!\[[^]]*\]\((.*?)\)", readme)
+    base = "https://github.com/example/atlas/raw/HEAD/editors/vscode/"
+    assert pictures
+    assert [it for it in pictures if not (EXTENSION / it.removeprefix(base)).is_file()] == []
+    assert [it for it in pictures if not it.startswith(base)] == []
+
+
+@pytest.mark.parametrize("origin", ["/srv/git/atlas.git", "https://git.example/ada/atlas", "github.com"])
+def test_the_package_of_another_clone_names_no_repository(origin: str) -> None:
+    with zipfile.ZipFile(the_package(origin)) as package:
+        assert "repository" not in msgspec.json.decode(package.read("extension/package.json"))
