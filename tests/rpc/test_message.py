@@ -55,7 +55,7 @@ def complaint(body: bytes) -> tuple[int, RequestId | None]:
         request(rb'"id":1,"method":"m","params":"\ud8"'),
         request(rb'"id":1,"method":"m","params":"\ud83d'),
         b"\xef\xbb\xbf" + request(b'"id":1,"method":"m"'),
-        request(b'"id":1,"method":"m","params":' + b"[" * 100_000 + b"]" * 100_000),
+        request(b'"id":1,"method":"m","params":' + b"[" * 500_000 + b"]" * 500_000),
         request(b'"id":1,"method":"m","params":' + b'{"a":' * 100_000),
         b"[" * 100_000,
         b"[1,2",

@@ -369,7 +369,7 @@ ODD = {
     "no entry": HEADER
     + b'[1]\n"x"\n7\nnull\n{}\n{"type":5}\n{"type":"message"}\n{"type":"message","id":5}\n',
     "a deep nest": HEADER
-    + b'{"type":"custom","id":"n","parentId":null,"data":%b%b}\n' % (b"[" * 50_000, b"]" * 50_000),
+    + b'{"type":"custom","id":"n","parentId":null,"data":%b%b}\n' % (b"[" * 500_000, b"]" * 500_000),
     "lone surrogates": HEADER
     + b'{"type":"message","id":"s","parentId":null,"message":{"role":"user","content":"\\ud800"}}\n',
     "a future version": HEADER.replace(b'"version":3', b'"version":9'),

@@ -6,6 +6,7 @@ types.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from inspect import get_annotations
 from typing import Any, Final, TypeVar, get_args
 
 import msgspec
@@ -120,7 +121,7 @@ def _ignores_names(kind: object) -> bool:
     """Return whether a type, or a type that it refers to, ignores unknown names when it decodes objects."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return any(map(_ignores_names, get_args(kind)))
-    named = (it for base in kind.__mro__ for it in vars(base).get("__annotations__", {}).values())
+    named = (it for base in kind.__mro__ for it in get_annotations(base).values())
     return not kind.__struct_config__.forbid_unknown_fields or any(map(_ignores_names, named))
 
 
