@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,9 +27,24 @@ EVENT = {
 }
 
 
-def run_hook(locations: Locations, agent: str, event: bytes) -> subprocess.CompletedProcess[bytes]:
+PATIENT = f"""\
+import sys
+from sessiond.cli.commands import hook
+hook.READ_SECONDS = hook.RESPONSE_SECONDS = hook.LAST_SECONDS = {BOUND}
+hook.run(sys.argv[1])
+"""
+
+
+def run_patient_hook(locations: Locations, agent: str, event: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Run the hook with limits that a busy machine cannot exceed, to see what it tells and what it prints."""
+    return run_hook(locations, agent, event, command=[sys.executable, "-c", PATIENT, agent])
+
+
+def run_hook(
+    locations: Locations, agent: str, event: bytes, *, command: list[str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        sessiond("hook", agent),
+        command or sessiond("hook", agent),
         input=event,
         capture_output=True,
         env=environment(locations),
@@ -87,11 +103,13 @@ def test_the_output_of_each_agent_is_that_of_its_table() -> None:
     assert {name: text for name, text in declared.items() if text} == SILENT_OUTPUT
 
 
-@pytest.mark.parametrize("responds", [True, False])
-def test_a_running_daemon_is_told_of_the_file(responds: bool) -> None:
+@pytest.mark.parametrize(("responds", "run"), [(True, run_patient_hook), (False, run_hook)])
+def test_a_running_daemon_is_told_of_the_file(
+    responds: bool, run: Callable[[Locations, str, bytes], subprocess.CompletedProcess[bytes]]
+) -> None:
     with a_home() as locations:
         listener = Listener(locations, responds=responds)
-        done = run_hook(locations, "claude-code", json.dumps(EVENT).encode())
+        done = run(locations, "claude-code", json.dumps(EVENT).encode())
         assert (done.returncode, done.stdout) == (0, b"")
         assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"]}
 
@@ -101,7 +119,7 @@ def test_the_note_of_the_daemon_goes_to_the_model_when_a_session_begins(agent: s
     started = EVENT | {"hook_event_name": "SessionStart", "cwd": "/home/ada/atlas"}
     with a_home() as locations:
         listener = Listener(locations, responds=True, note="The last sessions: é")
-        done = run_hook(locations, agent, json.dumps(started).encode())
+        done = run_patient_hook(locations, agent, json.dumps(started).encode())
         params = listener.params()
     assert params == {"agent": agent, "path": EVENT["transcript_path"], "startingIn": "/home/ada/atlas"}
     assert json.loads(done.stdout) == {
@@ -113,7 +131,7 @@ def test_an_agent_that_takes_no_note_is_not_given_one() -> None:
     started = EVENT | {"hook_event_name": "SessionStart", "cwd": "/home/ada/atlas"}
     with a_home() as locations:
         listener = Listener(locations, responds=True)
-        assert run_hook(locations, "opencode", json.dumps(started).encode()).stdout == b""
+        assert run_patient_hook(locations, "opencode", json.dumps(started).encode()).stdout == b""
         assert listener.params() == {"agent": "opencode", "path": EVENT["transcript_path"]}
 
 
