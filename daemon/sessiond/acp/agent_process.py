@@ -51,9 +51,16 @@ class AgentProcess:
             raise AgentNotStarted(command[0], "there is no such program") from None
         except (OSError, ValueError) as error:
             raise AgentNotStarted(command[0], getattr(error, "strerror", None) or str(error)) from None
-        watchdog = await asyncio.create_subprocess_exec(
-            *_WATCHDOG, str(process.pid), stdin=asyncio.subprocess.PIPE, start_new_session=True
-        )
+        try:
+            watchdog = await asyncio.create_subprocess_exec(
+                *_WATCHDOG, str(process.pid), stdin=asyncio.subprocess.PIPE, start_new_session=True
+            )
+        except BaseException as error:  # without it, an agent could outlive this process
+            _signal_group(process, signal.SIGKILL)
+            await process.wait()
+            if isinstance(error, OSError):
+                raise AgentNotStarted(command[0], f"its watchdog cannot run: {error.strerror}") from None
+            raise
         return cls(command[0], process, watchdog)
 
     @property
@@ -71,14 +78,15 @@ class AgentProcess:
         """End the agent and every process of its group."""
         self.peer.close()
         if await self.ended() is None:
-            self._signal(signal.SIGTERM)
+            _signal_group(self._process, signal.SIGTERM)
             await self.ended()
-        self._signal(signal.SIGKILL)  # children of a wrapper that has ended
+        _signal_group(self._process, signal.SIGKILL)  # children of a wrapper that has ended
         await self._process.wait()
         with contextlib.suppress(ProcessLookupError):
             self._watchdog.kill()
         await self._watchdog.wait()
 
-    def _signal(self, number: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+
+def _signal_group(process: asyncio.subprocess.Process, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
