@@ -57,7 +57,7 @@ def stale() -> dict[str, tuple[str, str]]:
 
 
 def difference(name: str, present: str, wanted: str) -> str:
-    """What would change in a target, as a unified diff of at most 40 lines."""
+    """Return the change of a target, as a unified diff of at most 40 lines."""
     before, after = present.splitlines(), wanted.splitlines()
     lines = difflib.unified_diff(before, after, name, f"{name} (as generated)", n=1, lineterm="")
     return "\n".join(islice(lines, 40))

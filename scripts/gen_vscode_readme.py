@@ -45,7 +45,7 @@ def read(name: str) -> Any:
 
 
 def commands(contributes: Any, texts: dict[str, str]) -> list[str]:
-    """What the palette offers; commands of one row of a view only are in the menus there."""
+    """Return the rows of the commands in the palette. Commands for a row of a view are only in its menus."""
     hidden = {it["command"] for it in contributes["menus"]["commandPalette"] if it["when"] == "false"}
     rows = [
         f"| {said(it['title'], texts)} | `{it['command']}` |"

@@ -106,7 +106,7 @@ def run(command: list[str], *, cwd: Path, hint: str) -> str:
     """Run a command.
 
     Returns:
-        What it printed to standard output.
+        The text that it printed to standard output.
 
     Raises:
         InstallFailed: It ended with an error.

@@ -36,7 +36,7 @@ class InvalidConfigError(TemplatedError):
     """Raised when the configuration file is not TOML, or has an unknown or unusable value."""
 
     sentence = "The configuration {path} cannot be used: {reason}."
-    advice = "What to write: {advice}."
+    advice = "Expected: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
         super().__init__(path=path, reason=reason, advice=advice)
@@ -477,7 +477,7 @@ def _store_url(key: str, value: object) -> str:
         ]
     except ValueError:
         raise _InvalidValueError(f"{key} is no valid URL", advice) from None
-    # What follows the name of the user is a password, also where a URL is not written as it should be.
+    # The text after the name of the user is a password, also if the URL is not correct otherwise.
     if ":" in parts.netloc.rpartition("@")[0] or any("password" in name for name in options):
         password_file = "HOST:PORT:DATABASE:USER:PASSWORD in ~/.pgpass, which only you may read"
         raise _InvalidValueError(f"{key} has a password in it", f"{key} without it, and {password_file}")

@@ -33,7 +33,7 @@ class UnsafeFolderError(TemplatedError):
     """Raised when a folder of sessiond cannot be created, or others may write to it."""
 
     sentence = "The folder {path} cannot be used: {reason}."
-    advice = "What to do: {advice}."
+    advice = "To solve this: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
         super().__init__(path=_shown(path), reason=reason, advice=advice)

@@ -109,7 +109,7 @@ class _Misused(Exception):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is run, and with what it is compared: results of another run, or a commit by its full id."""
+    """The measurements to run, and the other side of a comparison: results of another run, or a commit."""
 
     names: list[str]
     theirs: results.Results | None = None

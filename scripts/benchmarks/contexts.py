@@ -34,7 +34,7 @@ class Timed:
 
 
 class Figures(msgspec.Struct):
-    """What peer_programs/context.mjs answers, in milliseconds."""
+    """The answer of peer_programs/context.mjs, in milliseconds."""
 
     open: float
     first: float
@@ -94,7 +94,7 @@ def _shaped(format: str, took: list[float], asked: float) -> Row:
 
 
 def _against_a_new_process(asked: float, peer: str, figures: Figures) -> Row:
-    """What a program pays that has no daemon: it loads the package, opens the file, then builds the context."""
+    """Return the row of a program without a daemon: it loads the package, opens the file, then builds the context."""
     total = (figures.import_ + figures.open + figures.first) / 1e3
     return _against(asked, f"{peer} in a new process: import, open, context", total)
 

@@ -1,4 +1,4 @@
-"""What one more subscriber costs the daemon for each appended entry."""
+"""The cost of one more subscriber to the daemon for each appended entry."""
 
 import selectors
 import socket

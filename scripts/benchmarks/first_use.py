@@ -52,7 +52,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _variables(home: Path) -> dict[str, str]:
-    """Return the environment of a user with this home. What tells pip where packages are stays."""
+    """Return the environment of a user with this home. The settings of pip stay."""
     kept = {
         name: value
         for name, value in os.environ.items()

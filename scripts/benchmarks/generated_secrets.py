@@ -80,7 +80,7 @@ AROUND: Final = (
     "{}", "the key is {}, take it", "It is {}.", "({})", "<{}>", "`{}`", '{{"k": "{}"}}', '\\"{}\\"', "**{}**",
     "'{}'", "- {}\n- more", "| {} |", "export KEY={}\n",
 )  # fmt: skip
-"""What may stand around a key."""
+"""Texts around a key."""
 
 PLACED: Final[dict[str, tuple[Callable[[Random], str], str]]] = {
     "bearer header": (_key("", 40), "curl -H 'Authorization: Bearer {}' https://api.example.org/x"),

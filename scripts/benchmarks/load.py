@@ -21,7 +21,7 @@ ERROR = b'"error":{'
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a load did: requests per second, and seconds of the server's processor time per request.
+    """The result of a load: requests per second, and seconds of the server's processor time per request.
 
     `cpu` counts until the last reply, `main_cpu` is the part of it that the server's main thread used. `settled` counts
     until the server has no work left. It is 0 if not asked for.
@@ -80,7 +80,7 @@ class Client:
         if ERROR in data:
             raise RuntimeError(f"the server refused: {bytes(data[data.index(ERROR) :][:300])!r}")
         self.answered += data.count(MARK)
-        # What is carried over must not hold a mark that was counted.
+        # The rest that is carried over must not hold a mark that was counted.
         cut = data.rfind(MARK)
         keep = max(len(data) - len(MARK) + 1, cut + len(MARK) if cut >= 0 else 0)
         self._tail = data[keep:]
@@ -102,7 +102,7 @@ def drive(
 
     Args:
         server: Where the clients connect.
-        requests: What every client sends, or for each client its own.
+        requests: The requests of every client, or for each client its own.
         clients: How many there are.
         depth: How many requests a client may have in flight.
         settle: Wait afterwards until the server has no work left, and count that work in `Outcome.settled`.

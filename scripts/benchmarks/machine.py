@@ -1,4 +1,4 @@
-"""What a run was measured on: the machine, the file system of its files, and how its Python was built."""
+"""The surroundings of a run: the machine, the file system of its files, and how its Python was built."""
 
 import os
 import platform

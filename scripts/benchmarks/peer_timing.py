@@ -22,7 +22,7 @@ MISSING = Row("  pi and oh-my-pi", "not installed: scripts/install-peers")
 
 
 class Timed(msgspec.Struct):
-    """What peer_programs/timing.mjs answers: milliseconds, and a size that shows that the work was done."""
+    """The answer of peer_programs/timing.mjs: milliseconds, and a size that shows that the work was done."""
 
     times: list[float]
     size: int
@@ -41,7 +41,7 @@ class PeerTimes:
         """Time each peer on a file, or on a folder of sessions.
 
         Args:
-            file: What it opens or lists.
+            file: The file or folder that it opens or lists.
             size: How many entries or sessions it must find; None for any number.
             repeated: How often it builds the tree or appends. The round counts with the median.
 

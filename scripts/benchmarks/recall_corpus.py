@@ -40,7 +40,7 @@ class Fact:
         project: The folder of the project.
         kind: How it is stated.
         text: The fact; of a contradicted one, what was true at first.
-        later: What a later session says instead.
+        later: The contradicting fact of a later session.
         same: A question that shares words with it.
         other: A question in other words.
         also: Other wordings of `other`.

@@ -46,7 +46,7 @@ class Score:
 
 @dataclass
 class Recalled:
-    """What the recalls of one kind cost, and whether the newest statement came before the older one."""
+    """The cost of the recalls of one kind, and whether the newest statement came before the older one."""
 
     tokens: list[int]
     cpu: list[float]

@@ -1,4 +1,4 @@
-"""What redaction finds of generated secrets, what it takes for one in ordinary text, and what it costs."""
+"""The share of generated secrets that redaction finds, its false alarms in ordinary text, and its cost."""
 
 import time
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a measurement says, and the table that all of them make."""
+"""Rows of measurements, and their table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -71,14 +71,14 @@ def sampled(
     """Return the row of these values.
 
     Args:
-        what: What was measured.
+        what: The name of the measured value.
         values: One value for each round, at least one.
         unit: The unit of the values.
         ratio: The comparison with a reference.
         bar: The text of a target for something other than the median, with its `verdict`.
         verdict: Whether `bar` is met.
         limit: The target for the median: at least this for rates, at most this for everything else.
-        reason: What limits it, for when the target is missed.
+        reason: The limit, as the reason if the target is missed.
     """
     samples = Samples(unit, tuple(values))
     if limit is not None:

@@ -1,4 +1,4 @@
-"""What a small request costs the daemon, against the barest server that answers as many bytes."""
+"""The cost of a small request to the daemon, against the barest server that answers as many bytes."""
 
 from pathlib import Path
 

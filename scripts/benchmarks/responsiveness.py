@@ -1,4 +1,4 @@
-"""What small requests of one client feel of the heavy requests of others, one kind at a time and all together.
+"""The delay of small requests of one client by the heavy requests of others, one kind at a time and all together.
 
 A process of its own sends the small requests, one at a time. The daemon runs with `loop_probe`, so that each row also
 names the callback that held the event loop longest. The figure that does not depend on the machine's load is the

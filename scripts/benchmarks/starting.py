@@ -17,7 +17,7 @@ READY = 0.250
 IDLE, IDLE_WITH_LSP = 26e6, 46e6
 """Bytes of resident memory (RSS), which counts libraries that other processes share."""
 _LIBRARIES = "import asyncio, logging, sqlite3, msgspec"
-"""What any daemon with this design must import."""
+"""Modules that any daemon with this design must import."""
 _LEAST_COMMAND = """
 import _socket, sys
 sock = _socket.socket(1, 1)

@@ -1,4 +1,4 @@
-"""What a demonstration needs: terminals that are processes, checked claims, a readable transcript."""
+"""The parts of a demonstration: terminals that are processes, checked claims, a readable transcript."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ COLORS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 class ClaimFailed(Exception):
-    """What was said did not happen."""
+    """A claim does not hold."""
 
 
 class CommandFailed(Exception):
@@ -116,7 +116,7 @@ class Terminal:
         return self._started[-1]
 
     def background(self) -> str:
-        """What the commands in the background said last, to explain a failure."""
+        """Return the last output of the commands in the background, to explain a failure."""
         return "\n".join(map(str, self._started))
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What an agent does, in plain shell: every step is one `sessiond rpc METHOD PARAMS`, and what it prints is JSON.
+# The work of an agent in plain shell: every step is one `sessiond rpc METHOD PARAMS`, which prints JSON.
 #
 #   scripts/examples/shell.sh [FOLDER]
 #

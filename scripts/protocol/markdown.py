@@ -118,7 +118,7 @@ def _errors(errors: JsonSchema) -> str:
     general = ", ".join(f"`{kind}`" for kind, it in errors.items() if it["general"])
     return (
         _table(("kind", "code", "retryable", "means", "what to do", "details"), rows)
-        + f"\n\nAny request may fail with {general}. What else it may fail with stands with its method."
+        + f"\n\nAny request may fail with {general}. The further errors of a method are listed with it."
     )
 
 

@@ -1,4 +1,4 @@
-"""What the schema says of a field beyond its type, in the same few words for each target."""
+"""Notes of the schema on a field beyond its type, in the same few words for each target."""
 
 from typing import Any
 

@@ -27,9 +27,11 @@ def render(schema: JsonSchema) -> str:
         *(_definition(name, definition) for name, definition in schema["$defs"].items()),
         _messages("Requests", "Every request: what it takes, answers and may fail with.", schema["methods"]),
         _messages(
-            "ClientRequests", "What the daemon asks of a client that declared it.", schema["clientMethods"]
+            "ClientRequests",
+            "Requests of the daemon to a client that declared them.",
+            schema["clientMethods"],
         ),
-        _messages("Notifications", "What the daemon tells without being asked.", schema["notifications"]),
+        _messages("Notifications", "Notifications of the daemon.", schema["notifications"]),
         _messages("BothWays", "Notifications that either end sends.", schema["bothWays"]),
         _names("methods", "Requests", schema["methods"]),
         _repeatable(schema),

@@ -20,7 +20,7 @@ from support.workbench import a_window
 from support.workbench_server import a_server
 
 _SEEN: Final = LEAF[:24]
-"""What a narrow row shows of the leaf, too."""
+"""The part of the leaf that a narrow row shows, too."""
 _PAGES: Final[dict[str, tuple[tuple[int, int], Literal["light", "dark"], bool]]] = {
     "page-light": ((1200, 700), "light", False),
     "page-dark": ((1200, 700), "dark", False),

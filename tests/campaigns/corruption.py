@@ -223,7 +223,7 @@ def _check_appended(path: Path, damaged: bytes, *, acknowledged: bool) -> None:
 
 CAMPAIGN = Campaign(
     name="corruption",
-    promise="Whatever is damaged in a file, all else in it is served, nothing of it is overwritten, nothing is hidden.",
+    promise="However a file is damaged, all else in it is served, nothing of it is overwritten, nothing is hidden.",
     how="each byte of a session file is flipped, zeroed, taken out, put in, cut off and so on, while the session is "
     "closed and while it is open; then it is opened, read and appended to",
     run=run,

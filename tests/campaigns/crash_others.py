@@ -43,7 +43,7 @@ def _seconds_of(rehearsal: Rehearsal, victim: Victim) -> float:
 
 CAMPAIGN = Campaign(
     name="crash-others",
-    promise="What is more than an append is done or it is not, whenever the daemon is killed.",
+    promise="A change other than an append is done or not done, whenever the daemon is killed.",
     how="kill -9 at a random moment of creation, promotion, forks, trash, restore, purge, migrations, repairs, "
     "blobs, renames, labels, branches, compaction, moves, index and history; another daemon is asked afterwards",
     run=run,

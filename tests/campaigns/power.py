@@ -122,7 +122,7 @@ def _check(home: Home, known: list[tuple[Ledger, Batch, list[int]]], tally: _Tal
 
 CAMPAIGN = Campaign(
     name="power",
-    promise="What was acknowledged as synced survives a power cut.",
+    promise="Entries acknowledged as synced survive a power cut.",
     how="the file system below a daemon is shut down by an ioctl while clients append (ext4 and XFS in a file); it is "
     "mounted again, and the next daemon is asked for everything that was acknowledged before",
     run=run,

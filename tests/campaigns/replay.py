@@ -309,7 +309,7 @@ def _brief(event: Event) -> str:
 
 CAMPAIGN = Campaign(
     name="replay",
-    promise="What was acknowledged or shown as synced survives a power cut, and so does every finished change.",
+    promise="Entries acknowledged or shown as synced survive a power cut, and so does every finished change.",
     how="writes, syncs, names and answers of a daemon are recorded; from any moment, disks are made as a file system "
     "may have left them: prefixes, torn writes, holes of NULs, names lost or kept in any order; a daemon opens "
     "each and goes on",

@@ -35,7 +35,7 @@ class AttachedSession:
         """Attach, and pass on what is shown of the past.
 
         Args:
-            policy: What is shown of it: `full`, `pending_only` or `none`.
+            policy: The part of it that is shown: `full`, `pending_only` or `none`.
             role: `observer`, or anything else for a controller.
             capabilities: The capabilities of the editor.
 

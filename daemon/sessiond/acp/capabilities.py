@@ -14,7 +14,7 @@ _TRUE: Final = Raw(b"true")
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What the agent can do by itself: names of `sessionCapabilities`, and `load`."""
+    """The abilities of the agent itself: names of `sessionCapabilities`, and `load`."""
 
     native: frozenset[str] = field(default_factory=frozenset)
 

@@ -19,7 +19,7 @@ class AgentEnded(TemplatedError):
     """Raised for requests that the agent can no longer answer."""
 
     sentence = "The agent {program!r} ended with status {status} before it answered."
-    advice = "What it sent is stored: start it again and load the session."
+    advice = "Everything that it sent is stored: start it again and load the session."
 
     def __init__(self, program: str, status: int | None) -> None:
         super().__init__(program=program, status="unknown" if status is None else status)
@@ -76,7 +76,7 @@ class RunnerEnded(TemplatedError):
     """Raised for requests about a session whose process has ended before it answered."""
 
     sentence = "The process that ran the session {session_id!r} has ended."
-    advice = "What the agent sent is stored. Send the prompt again: the session then goes on here."
+    advice = "Everything that the agent sent is stored. Send the prompt again: the session then goes on here."
 
     def __init__(self, session_id: str) -> None:
         super().__init__(session_id=session_id[:200])

@@ -69,7 +69,7 @@ class Proxy:
         self.requests = AgentRequests(agent.peer, editor, self.sessions, self.calls)
         self.turns = Turns(self.sessions, self.calls, self.background)
         self.can = Capabilities()
-        """What the agent can do by itself."""
+        """The abilities of the agent itself."""
         self.handlers: dict[str, Handler] = {"session/prompt": self.turns.prompt}
         self.attached: dict[str, AttachedSession] = {}
         """The sessions that run in other processes and to which the editor is attached."""

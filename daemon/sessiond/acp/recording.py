@@ -40,7 +40,7 @@ MAX_EARLY_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RecordingState:
-    """What is recorded of a session at one moment.
+    """The recorded state of a session at one moment.
 
     Attributes:
         parent_id: The last entry of the path, which the daemon may not have yet. Default: that of the daemon.
@@ -164,7 +164,7 @@ class SessionRecording:
             await asyncio.wait_for(self._stored.wait(), seconds)
 
     async def close(self, seconds: float) -> None:
-        """End the recording. What the daemon does not have in time stays in the journal."""
+        """End the recording. Lines that the daemon does not have in time stay in the journal."""
         if self._recorder is not None:
             if self._recorder.in_turn:
                 self.failed(Raw(b'"The connection ended in the middle of the turn."'))

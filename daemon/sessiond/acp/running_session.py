@@ -55,7 +55,7 @@ class AcpClient:
         is_editor: Whether it started the proxy. Its ids pass unchanged, and it sees all sessions.
         asked: The requests of the agent that it received, by the key of the id under which it did.
         observes: Whether it only sees the session.
-        capabilities: What it can do for the agent, as ACP names it. That of the editor is told to the agent by itself.
+        capabilities: Its abilities for the agent, by their names in ACP. The proxy tells the agent those of the editor.
         held: Lines that wait until it has seen the past; None if it has.
     """
 
@@ -120,7 +120,7 @@ class RunningSession:
         introduction: The content block that the next prompt begins with, for an agent that knows no earlier one.
         latest: The lines of the latest updates that describe its state, by kind.
         result: The result of the request that started it, without the id.
-        replay: What becomes of the conversation before the next prompt, which is a replay: some agents go on with that
+        replay: The conversation that arrives before the next prompt, which is a replay: some agents go on with that
             after the response. None: it is no replay.
         replayed_at: When the last part of it came, in seconds of the monotonic clock.
     """

@@ -31,7 +31,7 @@ from sessiond.session.tree import entries
 Entry = dict[str, Any]
 
 UNAVAILABLE: Final = (DaemonConnectionError, DisconnectedError, RpcError, UnsafeFolderError, OSError)
-"""What a request raises if the daemon cannot be reached or refuses it."""
+"""The errors of a request if the daemon cannot be reached or refuses it."""
 _NOT_RECEIVED: Final = ("session/appended", "session/changed", "session/leafMoved", "session/created")
 _PAGE: Final = 50
 _COPIED: Final = 500

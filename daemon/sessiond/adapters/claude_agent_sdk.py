@@ -6,7 +6,7 @@
     options = ClaudeAgentOptions(session_store=SessiondSessionStore(), session_store_flush="eager")
 
 Each transcript, also that of a subagent, is a session whose id is derived from its key. Lines are appended in their
-order at the leaf. What people and models read of a line is shown as a message; the line itself is stored beside it and
+order at the leaf. The text of a line is shown as a message; the line itself is stored beside it and
 returned unchanged. A line is stored once, by its `uuid`. Deleted transcripts move to the trash.
 """
 

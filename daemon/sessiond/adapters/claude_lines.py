@@ -1,4 +1,4 @@
-"""What people and models read of a line of Claude Code's transcript, as the Claude Agent SDK passes lines to a store.
+"""The messages in lines of Claude Code's transcript, as the Claude Agent SDK passes the lines to a store.
 
 Unlike the reader of files (`session.dialects.claude`), it sees one line at a time and never a later one. So each line
 of an answer becomes a message of its own, and lines follow each other in their order, not in that of `parentUuid`.

@@ -5,7 +5,7 @@
 
     await Runner.run(Agent(name="Heron"), "Where is it?", session=SessiondSession("atlas-heron"))
 
-What people and models read of an item is shown as a message; the item itself is stored beside it and returned
+The text of an item is shown as a message; the item itself is stored beside it and returned
 unchanged. Items are those of the path to the leaf: `pop_item` and `clear_session` move the leaf and remove nothing.
 Messages of other programs on the path, and a compaction, are items too, so a person can take part from an editor.
 """

@@ -50,10 +50,10 @@ class HookFile:
     Attributes:
         path: Returns the file that declares the hooks, for these environment variables.
         events: The events at which `sessiond hook` runs.
-        silent_output: What the hook prints when it has nothing to say. Some agents accept nothing but JSON.
+        silent_output: The output of the hook when it has nothing to say. Some agents accept nothing but JSON.
         plugin: The text of the file, in which @PROGRAM@ and @EVENTS@ stand for JSON arrays: the words of the command,
             and the events. None if the file is a settings file that the user edits.
-        caution: What the user must do before the hooks run; empty if they run at once.
+        caution: Steps that the user must take before the hooks run; empty if they run at once.
     """
 
     path: Callable[[Environ], str]
@@ -71,7 +71,7 @@ class McpFile:
         path: Returns the file, for these environment variables.
         container: The name of the object, or of the TOML table, that has a member for each server.
         server: Returns the description of a server, for the words of its command and its environment variables.
-        caution: What the user must know before the server is called; may be empty.
+        caution: Facts that the user must know before the server is called; may be empty.
         is_toml: Whether the file is TOML; otherwise it is JSON with comments.
     """
 

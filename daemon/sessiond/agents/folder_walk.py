@@ -19,7 +19,7 @@ UNREADABLE: Final = "it cannot be read: "
 
 @dataclass(slots=True)
 class VisitedFolders:
-    """What a walk finds beside session files.
+    """Results of a walk beside the session files.
 
     Attributes:
         paths: All folders that were visited.

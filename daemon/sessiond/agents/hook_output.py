@@ -1,7 +1,7 @@
-"""What hooks print. The command `hook` imports this module, so it imports nothing."""
+"""The output of hooks. The command `hook` imports this module, so it imports nothing."""
 
 SILENT_OUTPUT = {"gemini": "{}", "qwen": "{}"}
-"""What a hook prints when it has nothing to say, by the agent's name. The agents that are not here accept no output."""
+"""The output of a hook that has nothing to say, by the agent's name. Agents that are not here accept no output."""
 START_EVENT = "SessionStart"
 """The event at which a session begins or goes on, in the agents that take a note then."""
 TAKES_NOTE = ("claude-code", "codex", "gemini", "qwen")

@@ -1,4 +1,4 @@
-"""What every agent is doing now: the sessions that were written lately, each with its state, last words and cost.
+"""The present work of every agent: the sessions that were written lately, each with its state, last words and cost.
 
 A board reads the whole list once, and then only rows that have changed. It has no screen.
 """

@@ -36,7 +36,7 @@ _ERRORS: Final[tuple[type[Exception], ...]] = (
     *(it for it in vars(exceptions).values() if isinstance(it, type) and issubclass(it, Exception)),
     ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration, RuntimeError,
 )  # fmt: skip
-"""What the converter raises for an incomplete formula: its own errors, which have no common base, and Python's."""
+"""The errors of the converter for an incomplete formula: its own errors, which have no common base, and Python's."""
 
 
 @lru_cache(_MAX_CACHED)

@@ -23,7 +23,7 @@ def opened(name: str) -> Meta:
 
 
 Durability = Literal["synced", "written"]
-"""What the response to an append waits for.
+"""The level that entries reach before the response to an append is sent.
 
 - `synced`: the lines are on the disk: they survive a power cut.
 - `written`: the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
@@ -89,14 +89,14 @@ OriginKind = Literal["client", "foreign", "daemon"]
 """
 
 OnConflict = Literal["reject", "branch"]
-"""What an append does if the leaf is not the expected one.
+"""The effect of an append if the leaf is not the expected one.
 
 - `reject`: it fails with `leafConflict`.
 - `branch`: the entries become a sibling branch below the expected leaf.
 """
 
 AppendStatus = Literal["created", "duplicate"]
-"""What became of one entry of an append.
+"""The result for one entry of an append.
 
 - `created`: the entry was stored now.
 - `duplicate`: the same entry is stored already.
@@ -117,7 +117,7 @@ ForkPosition = Literal["at", "before"]
 """
 
 UsageGrouping = Literal["day", "model", "agent", "project"]
-"""What a row of a report of usage is about.
+"""The subject of each row of a report of usage.
 
 - `day`: a day in the time zone of the report.
 - `model`: a model of a provider.
@@ -217,7 +217,7 @@ Framing = Literal["contentLength", "jsonLines", "memory"]
 """
 
 PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
-"""What a position in a text counts. The names are those of LSP.
+"""The unit in which positions in a text are counted. The names are those of LSP.
 
 - `utf-8`: bytes in UTF-8.
 - `utf-16`: UTF-16 code units, as strings of JavaScript and Java.
@@ -225,7 +225,7 @@ PositionEncoding = Literal["utf-8", "utf-16", "utf-32"]
 """
 
 Access = Literal["read", "write", "admin"]
-"""What a client may do.
+"""The permissions of a client.
 
 - `read`: requests that change nothing.
 - `write`: requests that change sessions, blobs, the history or the trash.
@@ -249,14 +249,14 @@ SummarizedBy = Literal["given", "client", "command"]
 """
 
 Summarizer = Literal["client", "command"]
-"""What writes summaries for a session at present.
+"""The present writer of summaries for a session.
 
 - `client`: a client that declared `summarize`.
 - `command`: the configured command.
 """
 
 SummaryPurpose = Literal["compaction", "branch"]
-"""What a summary is for.
+"""The purpose of a summary.
 
 - `compaction`: it replaces the older part of the context.
 - `branch`: it describes the branch that the leaf leaves.
@@ -321,7 +321,7 @@ ExportFormat = Literal[
 """
 
 ImportStatus = Literal["created", "grown", "unchanged"]
-"""What an import did with one file.
+"""The result of an import for one file.
 
 - `created`: a new session has its content.
 - `grown`: lines were added to the session of an earlier import.

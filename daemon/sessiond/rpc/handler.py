@@ -40,7 +40,7 @@ class Handler(Protocol[C]):
         ...
 
     def delivered(self, connection: C) -> None:
-        """All messages of one delivery were passed to `received`. What is sent before it returns is one write."""
+        """All messages of one delivery were passed to `received`. Messages that it sends are one write."""
         return
 
     def broken(self, connection: C, error: BadMessage) -> None:

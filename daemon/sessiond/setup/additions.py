@@ -1,4 +1,4 @@
-"""What setup adds to one file: hooks, an MCP server, names in a list, a block of lines, or the whole file.
+"""The additions of setup to one file: hooks, an MCP server, names in a list, a block of lines, or the whole file.
 
 Each kind can be added to a text and removed from it; the text may have changed in between. The journal stores them.
 """

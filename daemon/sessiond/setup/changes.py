@@ -22,10 +22,10 @@ class FileChange:
     """One change that setup makes.
 
     Attributes:
-        title: What is added, for people.
+        title: The name of the addition, for people.
         path: The file.
-        addition: What is added to it.
-        note: What else the user must know or do; may be empty.
+        addition: The addition to it.
+        note: Further facts or steps for the user; may be empty.
     """
 
     title: str
@@ -36,7 +36,7 @@ class FileChange:
 
 @dataclass(frozen=True)
 class ChangeOutcome:
-    """What happened, or would happen, to one file.
+    """The real or planned effect on one file.
 
     Attributes:
         path: The file.

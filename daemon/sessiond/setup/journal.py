@@ -36,11 +36,11 @@ class UnreadableJournalError(TemplatedError):
 
 
 class FileRecord(msgspec.Struct, rename="camel", omit_defaults=True):
-    """What setup added to one file.
+    """A record of an addition of setup to one file.
 
     Attributes:
         path: The file, as its agent or shell names it.
-        addition: What was added.
+        addition: The addition.
         written: The digest of the file as setup wrote it.
         original: The digest of the file before, which names its copy; None if there was no file.
         folders: The folders that setup created for the file, outermost first.

@@ -88,7 +88,7 @@ def removed(text: str, container: JsonNode, place: int, empty: str = "") -> str:
         text: The document.
         container: The container.
         place: The place of the child.
-        empty: What the container had in it when it was empty. It is put back if nothing but whitespace differs.
+        empty: The content of the container when it had no child. It is put back if nothing but whitespace differs.
     """
     assert container.children is not None
     start, end = container.child_start(place), container.children[place].end

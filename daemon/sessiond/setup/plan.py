@@ -1,4 +1,4 @@
-"""What setup would do on this machine: the changes, in the order in which they are made."""
+"""The plan of setup for this machine: the changes, in the order in which they are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What setup adds for each shell: completion, and the session of the terminal in the prompt."""
+"""The additions of setup for each shell: completion, and the session of the terminal in the prompt."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Copies everything from one store to another: sessions with their lines byte for byte, the trash, blobs.
 
-The source is only read. What was copied is read back and compared. An interrupted move is completed by the next one:
+The source is only read. Each copy is read back and compared. An interrupted move is completed by the next one:
 what the target has already is compared, too, and lines that the source has got since are added.
 """
 
@@ -50,7 +50,7 @@ class UnmovedSession(msgspec.Struct, rename="camel"):
 
 
 class MoveReport(msgspec.Struct, rename="camel"):
-    """What was copied from one store to another.
+    """The result of a move from one store to another.
 
     Attributes:
         session_count: The sessions of the source, drafts included.
@@ -78,7 +78,7 @@ class MoveReport(msgspec.Struct, rename="camel"):
 
 
 class _Place(NamedTuple):
-    """What determines the folder and the name of a session in files."""
+    """The values that determine the folder and the name of a session in files."""
 
     cwd: str
     timestamp: str
@@ -98,7 +98,7 @@ async def move_store(
     Raises:
         StoresInUse: Other daemons use the source.
         CopyDiffers: A copy is not what was written.
-        StorageFailed: A store cannot be read or written. What was copied stays.
+        StorageFailed: A store cannot be read or written. The copies stay.
         OutcomeUnknown: The connection to the database was lost. The next move finds what was stored.
     """
     if others := await source.count_other_daemons():

@@ -1,4 +1,4 @@
-"""What a store answers about other daemons if one daemon has it for itself."""
+"""The answers of a store about other daemons if one daemon has it for itself."""
 
 from collections.abc import Collection
 

@@ -32,7 +32,7 @@ async def bring_together(
 async def _repeated(do: Callable[[], Awaitable[None]]) -> None:
     """Bring one session together, again if a daemon ended meanwhile and `attach` found the next one.
 
-    What was stored is not stored again.
+    Lines that are stored are not stored again.
     """
     for _ in range(_ATTEMPTS - 1):
         try:

@@ -1,4 +1,4 @@
-"""What a sync calls on each of its two sides: a daemon, or a bundle in place of one."""
+"""The calls of a sync to each of its two sides: a daemon, or a bundle in place of one."""
 
 from typing import Protocol, TypeVar
 

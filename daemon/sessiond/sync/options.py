@@ -1,4 +1,4 @@
-"""What a sync copies, and in which direction."""
+"""The choice of sessions that a sync copies, and the direction."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
-    """What a sync copies, and in which direction.
+    """The choice of sessions that a sync copies, and the direction.
 
     Attributes:
         push: Whether the other side receives what it lacks.

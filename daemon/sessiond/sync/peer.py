@@ -26,7 +26,7 @@ class PeerLostError(TemplatedError):
     """Raised when the connection to the other side ends during a sync."""
 
     sentence = "The connection to {name} was lost{detail}."
-    advice = "What was copied is stored on both sides. Run the command again to complete the sync."
+    advice = "The copied entries are stored on both sides. Run the command again to complete the sync."
 
     def __init__(self, name: str, detail: str = "") -> None:
         super().__init__(name=name, detail=f": {detail}" if detail else "")
@@ -118,5 +118,5 @@ def _unavailable(process: PeerProcess) -> PeerUnavailableError:
     if status == SSH_FAILED:
         return PeerUnavailableError(name, f"ssh failed: {said or 'it gave no reason'}")
     if status is None:
-        return PeerUnavailableError(name, "what it sends is not the protocol of sessiond")
+        return PeerUnavailableError(name, "it does not speak the protocol of sessiond")
     return PeerUnavailableError(name, f"the command ended with status {status}{f': {said}' if said else ''}")

@@ -1,4 +1,4 @@
-"""What a sync did, for people and for programs."""
+"""Reports of a sync, for people and for programs."""
 
 from typing import Literal
 
@@ -8,7 +8,7 @@ Direction = Literal["sent", "received"]
 
 
 class Transferred(msgspec.Struct, rename="camel"):
-    """What one side received from the other."""
+    """The content that one side received from the other."""
 
     session_count: int = 0
     line_count: int = 0
@@ -25,11 +25,11 @@ class SessionProblem(msgspec.Struct, rename="camel"):
 
 
 class SyncReport(msgspec.Struct, rename="camel"):
-    """What a sync did.
+    """The result of a sync.
 
     Attributes:
-        sent: What the other side received.
-        received: What this side received.
+        sent: The content that the other side received.
+        received: The content that this side received.
         session_count: The number of sessions that were compared.
         unchanged_count: The number of those that were the same on both sides.
         merged: The sessions to which both sides had added, so that the merge rule chose the leaf.

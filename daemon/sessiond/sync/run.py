@@ -16,15 +16,15 @@ async def synchronize(
     Args:
         here: The daemon of this machine.
         there: The other one.
-        options: What is copied, and in which direction.
+        options: The choice of sessions, and the direction.
         progress: Called after each session.
 
     Returns:
-        What was done. Sessions that could not be copied are among its problems.
+        The report. Sessions that could not be copied are among its problems.
 
     Raises:
         RpcError: A daemon refused what every session needs: its disk is full, or it is about to stop.
-        DisconnectedError: A connection was lost. What was copied is stored.
+        DisconnectedError: A connection was lost. The copied entries are stored.
     """
     report = SyncReport(is_dry_run=options.is_dry_run)
     mine, theirs = await _positions(here, there, options, digest_only=True)

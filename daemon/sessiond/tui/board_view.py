@@ -86,7 +86,9 @@ class BoardView(ScrollView, can_focus=True):
             right.append(("" if row.cost is None else human.money(row.cost), _COST))
         used = _STATE + 2
         shown = {0}
-        for place in (2, 1, 3) if any(it.agent for it in self.rows) else (2, 3):  # what matters most first
+        for place in (
+            (2, 1, 3) if any(it.agent for it in self.rows) else (2, 3)
+        ):  # the most important one first
             if columns - used - left[place][1] - 2 >= _LEAST_TEXT:
                 used += left[place][1] + 2
                 shown.add(place)

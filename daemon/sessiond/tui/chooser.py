@@ -23,7 +23,7 @@ def chosen_session(
     Args:
         listed: Returns the sessions that match some words, with the fields of a `Choice`. It is called on threads,
             on one at a time.
-        purpose: What the session is for, as in "resume".
+        purpose: The verb that the session is chosen for, such as "resume".
         boxes: Whether the terminal shows characters for lines.
         encoding: The encoding of the terminal.
 

@@ -84,7 +84,7 @@ function clientName({ name, clientId, terminal }: ClientInfo): string {
 async function writeReport(information: string): Promise<void> {
   const content = [
     "# sessiond bug report",
-    "## What happened",
+    "## Description",
     "",
     "## Expected behavior",
     "",

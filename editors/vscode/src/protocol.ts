@@ -523,7 +523,7 @@ export interface SearchResult {
   hits: Hit[];
   /** Null at the end. */
   nextCursor: string | null;
-  /** What the index does not have yet. */
+  /** Texts that are not in the index yet. */
   unsearched: UnsearchedTexts;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -637,7 +637,7 @@ export interface RecallResult {
   omittedCount: number;
   /** Whether the rules for the keys of providers are not installed. */
   redactionIncomplete: boolean;
-  /** What the index does not have yet. */
+  /** Texts that are not in the index yet. */
   unsearched: UnsearchedTexts;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -665,7 +665,7 @@ export interface RecallPassage {
   text: string;
   /** The words of the question that it matches, itself or by a synonym; at most 32. */
   matched: string[];
-  /** What it is worth, compared with the best one, which has 1.0. */
+  /** Its value, compared with the best one, which has 1.0. */
   score: number;
   /** Whether other passages of the result concern the same matter and are older. */
   newest: boolean;
@@ -895,7 +895,7 @@ export interface AppendParams {
   onConflict?: OnConflict;
   /** Move the session's leaf to the last entry. Default `true`. */
   advance?: boolean;
-  /** What the response waits for. Default `"synced"`. */
+  /** The level that the entries reach before the response. Default `"synced"`. */
   durability?: Durability;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -923,7 +923,7 @@ export interface Appended {
   id: string;
   /** The seq of its line. */
   seq: number;
-  /** What became of it. */
+  /** The result for the entry. */
   status: AppendStatus | (string & {});
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1199,15 +1199,15 @@ export interface ContextResult {
   injectedTtsrRules: string[];
   /** The end of the path; null before the first entry. */
   leafId: string | null;
-  /** What the agent stored with the mode; null without one. */
+  /** Data that the agent stored with the mode; null without any. */
   modeData: unknown;
   /** The level that the user chose, if it differs; null without one. */
   configuredThinkingLevel: string | null;
-  /** What the agent stored as service tier; null without one. */
+  /** The service tier as the agent stored it; null without one. */
   serviceTier: unknown;
   /** The format of the messages. */
   format: Format | (string & {});
-  /** What the provider takes beside the messages (`system`, `systemInstruction`), or null. */
+  /** The part of the request beside the messages (`system`, `systemInstruction`), or null. */
   system: unknown;
   /** The provider's count for the last answer, plus an estimate of what came after. */
   tokens: number;
@@ -1398,7 +1398,7 @@ export interface CompactResult {
   firstKeptEntryId: string;
   /** The summary as it is stored. */
   summary: string;
-  /** Who wrote it. */
+  /** The writer of the summary. */
   summarizedBy: SummarizedBy | (string & {});
   /** Tokens of the context before. */
   tokensBefore: number;
@@ -1532,7 +1532,7 @@ export interface BranchResult {
   previousLeafId: string | null;
   /** The text of the branch summary; null without one. */
   summary: string | null;
-  /** Who wrote it; null without one. */
+  /** Its writer; null without a summary. */
   summarizedBy: SummarizedBy | (string & {}) | null;
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -1620,7 +1620,7 @@ export interface ImportedSession {
   format: Dialect | (string & {});
   /** The session that has its content. */
   sessionId: string;
-  /** What the import did. */
+  /** The result of the import. */
   status: ImportStatus | (string & {});
   /** The title of the session. */
   title: string | null;
@@ -1705,7 +1705,7 @@ export interface ExportResult {
   sizeBytes: number;
   /** The number of exported entries. */
   entryCount: number;
-  /** What the format cannot represent: the 1,000 most frequent losses. */
+  /** Content that the format cannot represent: the 1,000 most frequent losses. */
   lost: Loss[];
   /** How often all losses occur. */
   lostCount: number;
@@ -1799,7 +1799,7 @@ export interface ResumeResult {
   nativeSessionId: string;
   /** The file or the database of the session; with `importArgv` the file to import. */
   path: string;
-  /** What the format of the agent cannot hold: at most 1,000 kinds. */
+  /** Content that the format of the agent cannot hold: at most 1,000 kinds. */
   losses: Loss[];
   /** The command to run first; null if none is needed. */
   importArgv: string[] | null;
@@ -1934,7 +1934,7 @@ export interface FlushParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was synced. */
+/** The lines that were synced. */
 export interface FlushResult {
   /** The number of sessions that had lines to sync. */
   sessionCount: number;
@@ -2891,7 +2891,7 @@ export interface RedactResult {
 /**
  * List the agents that sessiond knows, and what it knows of their sessions on this machine.
  *
- * The files of an agent are counted, not read. What is stored is that of earlier imports.
+ * The files of an agent are counted, not read. The numbers of stored sessions are those of earlier imports.
  */
 export interface AgentListParams {
   _meta?: unknown;
@@ -2960,11 +2960,11 @@ export interface AgentInfo {
 export interface AgentProblem {
   /** The absolute path. */
   path: string;
-  /** What is wrong, as a sentence. */
+  /** The problem, as a sentence. */
   message: string;
   /** The first line with the problem, 1-based; null if it is none of a line. */
   line: number | null;
-  /** What to do. */
+  /** How to solve it. */
   advice: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3021,7 +3021,7 @@ export interface AgentForgetParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What was moved to the trash. */
+/** The sessions that were moved to the trash. */
 export interface AgentForgetResult {
   /** The number of sessions that were moved. */
   deletedCount: number;
@@ -3076,7 +3076,7 @@ export interface AgentWakeResult {
  * time.
  */
 export interface UsageReportParams {
-  /** What a row of the report is about. Default `"day"`. */
+  /** The subject of each row. Default `"day"`. */
   by?: UsageGrouping;
   /** Only requests of this time or later, ISO 8601. */
   since?: string | null;
@@ -3108,7 +3108,7 @@ export interface UsageReportResult {
   prices: PriceSource | null;
   /** The time zone of days: an IANA name, or a name such as `UTC+02:00`. */
   timeZone: string;
-  /** What the index does not have yet. */
+  /** Texts that are not in the index yet. */
   uncounted: UnsearchedTexts;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3155,7 +3155,7 @@ export interface UsageTokens {
 export interface UsageCost {
   /** The sum of the other two. */
   total: number;
-  /** What agents recorded. */
+  /** The part that agents recorded. */
   recorded: number;
   /** Estimates from list prices, for requests whose agent recorded no cost. */
   estimated: number;
@@ -3386,7 +3386,7 @@ export interface SyncPutParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** What became of the lines. */
+/** The results for the lines. */
 export interface SyncPutResult {
   /** Whether the session was created. */
   isNew: boolean;
@@ -3483,11 +3483,11 @@ export interface HelloResult {
   notifications: string[];
   /** Methods that may still change in an incompatible way; at most 1,000. */
   experimental: string[];
-  /** What else the server can do. */
+  /** Abilities of the server beyond its methods. */
   capabilities: ServerCapabilities;
-  /** What this client may do; at most 100. */
+  /** The permissions of this client; at most 100. */
   access: (Access | (string & {}))[];
-  /** What ranges in results to this client count. */
+  /** The unit of ranges in results to this client. */
   positionEncoding: PositionEncoding | (string & {});
   /** The limits of the server. */
   limits: Limits;
@@ -3496,7 +3496,7 @@ export interface HelloResult {
 }
 
 /**
- * What the server can do, beyond its list of methods. A capability that it does not have is null.
+ * Abilities of the server beyond its list of methods. A capability that it does not have is null.
  *
  * Later versions add capabilities, and fields to their objects.
  */
@@ -3960,7 +3960,7 @@ export interface AuthenticateResult {
 export interface SummarizeParams {
   /** The id of the session. */
   sessionId: string;
-  /** What a summary is for. */
+  /** The purpose of a summary. */
   purpose: SummaryPurpose | (string & {});
   /** The complete input for a model. */
   prompt: string;
@@ -4002,7 +4002,7 @@ export interface CreatedNote {
 
 /** The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon. */
 export interface Origin {
-  /** What caused the change. */
+  /** The cause of the change. */
   kind: OriginKind | (string & {});
   /** The client that sent the request; null for other origins. */
   clientId: string | null;
@@ -4132,7 +4132,7 @@ export interface ContextFilledNote {
   contextWindow: number;
   /** Tokens that stay free for the response, from the settings. */
   reserveTokens: number;
-  /** What writes a summary; null if nothing does. */
+  /** The writer of summaries; null if there is none. */
   summarizer: Summarizer | (string & {}) | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4204,7 +4204,7 @@ export interface Progress {
   kind: ProgressKind | (string & {});
   /** With `begin`: what the request does. */
   title?: string | null;
-  /** What is done at present. */
+  /** The present step of the work. */
   message?: string | null;
   /** The share that is done, 0 to 100. */
   percentage?: number | null;
@@ -4752,7 +4752,7 @@ export interface Draft {
   [field: string]: unknown;
 }
 
-/** What the response to an append waits for. */
+/** The level that entries reach before the response to an append is sent. */
 export type Durability =
   /** the lines are on the disk: they survive a power cut. */
   | "synced"
@@ -4822,14 +4822,14 @@ export type OriginKind =
   /** the daemon itself, for example an automatic compaction. */
   | "daemon";
 
-/** What an append does if the leaf is not the expected one. */
+/** The effect of an append if the leaf is not the expected one. */
 export type OnConflict =
   /** it fails with `leafConflict`. */
   | "reject"
   /** the entries become a sibling branch below the expected leaf. */
   | "branch";
 
-/** What became of one entry of an append. */
+/** The result for one entry of an append. */
 export type AppendStatus =
   /** the entry was stored now. */
   | "created"
@@ -4850,7 +4850,7 @@ export type ForkPosition =
   /** before the entry, which is not copied. */
   | "before";
 
-/** What a row of a report of usage is about. */
+/** The subject of each row of a report of usage. */
 export type UsageGrouping =
   /** a day in the time zone of the report. */
   | "day"
@@ -4967,7 +4967,7 @@ export type Framing =
   /** not at all: the client runs in the process of the daemon. */
   | "memory";
 
-/** What a position in a text counts. The names are those of LSP. */
+/** The unit in which positions in a text are counted. The names are those of LSP. */
 export type PositionEncoding =
   /** bytes in UTF-8. */
   | "utf-8"
@@ -4976,7 +4976,7 @@ export type PositionEncoding =
   /** Unicode code points, as strings of Python. */
   | "utf-32";
 
-/** What a client may do. */
+/** The permissions of a client. */
 export type Access =
   /** requests that change nothing. */
   | "read"
@@ -5003,14 +5003,14 @@ export type SummarizedBy =
   /** the configured command wrote it. */
   | "command";
 
-/** What writes summaries for a session at present. */
+/** The present writer of summaries for a session. */
 export type Summarizer =
   /** a client that declared `summarize`. */
   | "client"
   /** the configured command. */
   | "command";
 
-/** What a summary is for. */
+/** The purpose of a summary. */
 export type SummaryPurpose =
   /** it replaces the older part of the context. */
   | "compaction"
@@ -5093,7 +5093,7 @@ export type ExportFormat =
   /** a session of oh-my-pi. */
   | "oh-my-pi";
 
-/** What an import did with one file. */
+/** The result of an import for one file. */
 export type ImportStatus =
   /** a new session has its content. */
   | "created"
@@ -5893,7 +5893,7 @@ export interface Requests {
   /**
    * List the agents that sessiond knows, and what it knows of their sessions on this machine.
    *
-   * The files of an agent are counted, not read. What is stored is that of earlier imports.
+   * The files of an agent are counted, not read. The numbers of stored sessions are those of earlier imports.
    *
    * @experimental
    */
@@ -6036,7 +6036,7 @@ export interface Requests {
   "server/authenticate": { params: AuthenticateParams; result: AuthenticateResult; errors: "unauthenticated" };
 }
 
-/** What the daemon asks of a client that declared it. */
+/** Requests of the daemon to a client that declared them. */
 export interface ClientRequests {
   /**
    * The server requests a summary from a client that declared `summarize`.
@@ -6047,7 +6047,7 @@ export interface ClientRequests {
   "client/summarize": { params: SummarizeParams; result: SummarizeResult };
 }
 
-/** What the daemon tells without being asked. */
+/** Notifications of the daemon. */
 export interface Notifications {
   /** A session was created: as a draft, or by an import or a fork. Sent to every client, once for each session. */
   "session/created": { params: CreatedNote };

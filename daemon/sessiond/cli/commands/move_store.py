@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.paths import Locations
 
-_AGAIN = "What was copied stays. Run the same command again to go on."
+_AGAIN = "The copies stay. Run the same command again to go on."
 
 
 def move(args: ParsedArguments) -> int:

@@ -44,7 +44,7 @@ GROUPS = (
         ),
     ),
     ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
-    ("What a model sees", ("context", "compact", "configure", "stats", "state")),
+    ("The context of a model", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
     ("Other programs", ("agents", "acp", "import", "export")),
     ("Other machines and stores", ("sync", "bundle", "backup", "move-store")),

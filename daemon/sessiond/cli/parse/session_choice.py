@@ -34,7 +34,7 @@ def choose(listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str) -> s
     Args:
         listed: Returns the sessions that match some words, newest first: `sessionId`, `title`, `firstPrompt`, `cwd`
             and `updatedAt` of each, as in `session/list`.
-        purpose: What the session is for, as in "resume".
+        purpose: The verb that the session is chosen for, such as "resume".
 
     Raises:
         KeyboardInterrupt: The user chose none.

@@ -1,4 +1,4 @@
-"""What search and recall have in common: the wait for the index, and what they print of an entry that they found."""
+"""The common part of search and recall: the wait for the index, and the lines about an entry that was found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What setup found, what it would do, and what it did, for people and as JSON."""
+"""Reports of setup for people and as JSON: the agents that it found, the planned changes, the changes made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was copied from one store to another, in words."""
+"""Reports in words of sessions that were copied from one store to another."""
 
 from __future__ import annotations
 

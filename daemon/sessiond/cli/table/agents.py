@@ -13,8 +13,8 @@ COMMANDS: dict[str, Command] = {
             Option("yes", "", "forget: move the sessions; without it, forget only says how many there are"),
             JSON,
         ),
-        "follow reads the sessions of an agent and returns when it has read the present ones. What the agent\n"
-        "writes later is read, too; its files are never changed. unfollow stops that and keeps the sessions. forget\n"
+        "follow reads the sessions of an agent and returns when it has read the present ones. Lines that the agent\n"
+        "writes later are read, too; its files are never changed. unfollow stops that and keeps the sessions. forget\n"
         "unfollows and moves the sessions of one agent to the trash.",
         ("sessiond agents follow --all", "sessiond agents follow claude-code codex"),
     ),

@@ -34,10 +34,10 @@ COMMANDS: dict[str, Command] = {
             Option("dry-run", "", "only report what would be copied"),
             JSON,
         ),
-        "Both machines need sessiond and nothing else. Each gets the entries that it lacks, byte for byte. What both\n"
-        "added to a session becomes branches. Deleted sessions stay deleted, unless the other machine added to them.\n"
-        "An interrupted sync is completed by the next one. COMMAND speaks the protocol on its standard streams.\n"
-        "The table [sync.maps] of config.toml has folders for a HOST, as --map names them.",
+        "Both machines need sessiond and nothing else. Each gets the entries that it lacks, byte for byte. Entries\n"
+        "that both added to a session become branches. Deleted sessions stay deleted, unless the other machine added\n"
+        "to them. An interrupted sync is completed by the next one. COMMAND speaks the protocol on its standard\n"
+        "streams. The table [sync.maps] of config.toml has folders for a HOST, as --map names them.",
         (
             "sessiond sync devbox",
             "sessiond sync devbox --project . --map ~/work=/srv/work",

@@ -16,7 +16,8 @@ class AgentsMethods(Methods):
     async def list_agents(self) -> t.AgentListResult:
         """List the agents that sessiond knows, and what it knows of their sessions on this machine.
 
-        The files of an agent are counted, not read. What is stored is that of earlier imports.
+        The files of an agent are counted, not read. The numbers of stored sessions are those of earlier
+        imports.
 
         Method `agent/list`, experimental.
 
@@ -113,7 +114,7 @@ class AgentsMethods(Methods):
             progress: Called with each step of the work.
 
         Returns:
-            What was moved to the trash.
+            The sessions that were moved to the trash.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every

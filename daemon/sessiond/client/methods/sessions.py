@@ -450,7 +450,7 @@ class SessionMethods(Methods):
         Method `usage/report`.
 
         Args:
-            by: What a row of the report is about.
+            by: The subject of each row.
             since: Only requests of this time or later, ISO 8601.
             until: Only requests of this time or earlier, ISO 8601.
             cwd: Only sessions of this folder.
@@ -741,7 +741,7 @@ class SessionMethods(Methods):
             session_id: The full id of the session; default: all sessions. 1 to 128 characters.
 
         Returns:
-            What was synced.
+            The lines that were synced.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -153,7 +153,7 @@ class SyncMethods(Methods):
             superseding: Ids of which the sender has several lines. At most 10000 items.
 
         Returns:
-            What became of the lines.
+            The results for the lines.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,

@@ -28,7 +28,7 @@ const host = {
       // The editor posts through the parent window, which has the same origin. Other senders are ignored.
       if (event.origin === origin && holdsUs(event.source)) this.receive(event.data);
     });
-    // What scrolls without one of these is the page itself.
+    // Without one of these, the page itself scrolls.
     for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"]) {
       addEventListener(kind, () => { this.byReader = true; }, {passive: true, capture: true});
     }
@@ -81,7 +81,7 @@ const host = {
     return true;
   },
 
-  // All rows are there. What the reader has before them stays in its place.
+  // All rows are there. The rows in view stay in their place.
   showAll(session) {
     const place = this.drawn ? transcript.view() : null;
     model.load({session, rows: this.read});

@@ -68,7 +68,7 @@ const page = {
     $("holds").textContent = this.holds(session);
   },
 
-  // What the session holds, in one line.
+  // The numbers of the session, in one line.
   holds(session) {
     const {messageCount: messages, toolCallCount: toolCalls, tokens, cost} = session.figures ?? {};
     const count = (number, word) => (number ? `${number.toLocaleString()} ${word}${number === 1 ? "" : "s"}` : "");
@@ -130,7 +130,7 @@ const page = {
     if (innerWidth <= 800) this.menu(false);
   },
 
-  // The editor shows the tree in its side bar, or not. What the reader chose stays.
+  // The editor shows the tree in its side bar, or not. The reader's choice stays.
   besideTree(visible) {
     this.told = true;
     if (!this.chosen) this.menu(!visible && innerWidth > 1000);

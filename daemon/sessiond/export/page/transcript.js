@@ -169,7 +169,7 @@ const transcript = {
       !facts.slice(1).some(it => /^[a-z]/i.test(it));
   },
 
-  // Draw an entry again. What was unfolded in it stays so.
+  // Draw an entry again. Its unfolded parts stay unfolded.
   redraw(row) {
     const article = document.getElementById(`e-${calls.owner.get(row) ?? row}`);
     if (!article) return;
@@ -208,7 +208,7 @@ const transcript = {
     return true;
   },
 
-  // What the reader has in view: the entry at the top, its distance from there, and the entries that were unfolded.
+  // The place of the reader: the entry at the top, its distance from there, and the entries that were unfolded.
   // They are named by their ids, because the numbers of rows change when the earlier ones are added.
   view() {
     const row = this.rows[this.top()];

@@ -1,6 +1,6 @@
 """Checks the files and databases of followed agents: names those that are not read as they are, and unchecked versions.
 
-No file of an agent is opened. What was found when a file was read is in the records of imports.
+No file of an agent is opened. The problems of a file that was read are in the records of imports.
 """
 
 import contextlib

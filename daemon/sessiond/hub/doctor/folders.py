@@ -34,7 +34,7 @@ _QUARANTINED_OF_STATE: Final = {
     re.compile(r"imports\.db\.damaged-.+"): "it has damaged records of imports",
     re.compile(r"sync\.db\.damaged-.+"): "it has damaged records of syncs",
 }
-"""What the name of a quarantined file in the state folder says of it."""
+"""The meaning of the names of quarantined files in the state folder."""
 
 
 def check_folders(scope: Scope) -> Iterator[None]:

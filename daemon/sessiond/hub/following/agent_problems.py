@@ -24,7 +24,7 @@ class AgentFileProblem:
     Attributes:
         path: The file or folder.
         kind: The kind of finding (`protocol.findings.KINDS`).
-        message: What is wrong.
+        message: The problem, as a sentence.
         line: The first line with the problem, from 1; None if it is none of a line.
     """
 

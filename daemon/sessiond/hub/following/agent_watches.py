@@ -14,7 +14,7 @@ from sessiond.store.files.watch import FolderWatch
 
 @dataclass(slots=True)
 class Report:
-    """What a watch found.
+    """Changes that a watch found.
 
     Attributes:
         written: The sources and databases that were written, by the name of the agent.

@@ -1,7 +1,7 @@
 """Reads only the last messages of a long session in a database, as `tails` reads the last lines of a file.
 
-The result is that of the whole session if its earlier messages are unchanged. What may depend on them (a revert, or a
-compaction) is read whole. All functions block.
+The result is that of the whole session if its earlier messages are unchanged. Sessions that may depend on them (with a
+revert or a compaction) are read whole. All functions block.
 """
 
 from dataclasses import dataclass

@@ -38,11 +38,11 @@ class AgentSources:
 
 @dataclass(frozen=True, slots=True)
 class ContainerChange:
-    """What changed in a database.
+    """Changes in a database.
 
     Attributes:
         changed: The sources that may have changed, or may be gone; None if a census must find them.
-        problem: What is wrong with the database; None if nothing is.
+        problem: The problem of the database; None if there is none.
         is_passing: Whether it may be readable in a moment.
     """
 

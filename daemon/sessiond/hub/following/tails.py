@@ -33,7 +33,7 @@ _BLOCK: Final = 1024 * 1024
 _ENDING: Final = 4096
 """The bytes before the end of what was read that must be unchanged."""
 _DOUBTFUL: Final = (b'"toolName":"unknown"', b'"model":"unknown"', b'"modelId":"unknown"')
-"""What a reader writes if a line before the window had the value."""
+"""Values that a reader writes if the line with the real one is before the window."""
 
 
 def _claude_state(raw: bytes) -> str | None:
@@ -63,10 +63,10 @@ STATES: Final[dict[str, Callable[[bytes], str | None]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What was added to a file.
+    """Lines that were added to a file.
 
     Attributes:
-        imported: What was read from a part of the file.
+        imported: The result of reading a part of the file.
         entries: The entries that the added lines gave.
         status: The status of the file when it was read.
     """

@@ -1,8 +1,8 @@
 """Finds the project of a folder: the root of its git repository, or else the folder itself.
 
 All worktrees of a repository are one project, whose folder is the main worktree, or the repository if it is bare. The
-files of git are read directly; no git process runs. Whatever is wrong with them, a folder has a project (decision
-0042).
+files of git are read directly; no git process runs. A folder has a project even if they are damaged
+(decision 0042).
 """
 
 import os

@@ -208,7 +208,7 @@ class TextIndexer:
 
 @dataclass(slots=True)
 class _Found:
-    """What some entries of a log have for the index. `created_at` is the time of the log's header."""
+    """The texts of some entries of a log for the index. `created_at` is the time of the log's header."""
 
     created_at: int | None
     texts: list[tuple[int, SearchText]] = field(default_factory=list)

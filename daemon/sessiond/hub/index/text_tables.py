@@ -65,7 +65,7 @@ def recalled_text(text: str, role: str | None) -> str:
 
 
 class _Recalled(NamedTuple):
-    """What recall finds of the text of an entry."""
+    """A match of recall in the text of an entry."""
 
     number: int
     text: str

@@ -114,7 +114,7 @@ class UsageFilter:
 
 
 class PriceSteps(NamedTuple):
-    """What the price of a model depends on.
+    """The conditions on which the price of a model depends.
 
     Attributes:
         starts: The days in UTC, counted from 1970, on which the price changes, in ascending order.
@@ -201,7 +201,7 @@ def sums(
         wanted: The usages to sum.
         group: The SQL expression by which they are grouped. It may use the columns `at` and `model`, and those of
             `files` and of `projects`.
-        prices: What the prices depend on, by the number of the model.
+        prices: The conditions of the prices, by the number of the model.
         cut: Half-hours whose requests are not all in the same group.
     """
     joins = ""

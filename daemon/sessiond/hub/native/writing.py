@@ -35,7 +35,7 @@ MAX_GENERATIONS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NativeWork:
-    """What to write.
+    """A session to write for an agent.
 
     Attributes:
         session: The session without its entries. Its folder is a real path.

@@ -25,7 +25,7 @@ _COUNTS: Final = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.stem_counts USING fts5
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What a match of a concept is worth: of its word, and of each of its synonyms, by their stems."""
+    """The values of matches of a concept: of its word, and of each of its synonyms, by their stems."""
 
     word: float
     synonyms: dict[tuple[str, ...], float]

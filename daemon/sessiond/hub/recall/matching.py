@@ -157,7 +157,7 @@ def _sentence(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
 def _best_part(occurrences: Sequence[Occurrence], ends: Sequence[int]) -> tuple[dict[int, float], int, int]:
     """Return the values of the concepts in the part of a text that is worth most, its start and its end.
 
-    What is said about a matter is mostly said in one sentence. Matches in two sentences are more often there by chance.
+    The answer to a question is mostly in one sentence. Matches in two sentences are more often there by chance.
     """
     most, near, start, end = 0.0, dict[int, float](), 0, 0
     after = 0

@@ -55,7 +55,7 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuestion:
-    """What the wordings of a question ask for.
+    """The concepts that the wordings of a question ask for.
 
     Attributes:
         concepts: The concepts of all wordings.

@@ -64,7 +64,7 @@ class Passage:
         matched: The words of the question that it matches, with the values of the matches.
         subject: The stems of the words of the sentence that matches best.
         beyond: Those of them that the question does not have.
-        score: What it is worth, compared with the best one, whose score is 1.0.
+        score: Its value, compared with the best one, whose score is 1.0.
         neighbor: The message before or after it.
     """
 

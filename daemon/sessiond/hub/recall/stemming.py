@@ -12,7 +12,7 @@ MAX_CACHED: Final = 20_000
 _SUFFIXES: Final = (
     "i", "er", "or", "ur", "al", "at", "ic", "iv", "abl", "age", "anc", "enc", "ent", "ant", "ist", "iti", "ment",
 )  # fmt: skip
-"""What distinguishes the stems of words that are derived from each other, such as `expiri` and `expir`."""
+"""Endings that distinguish the stems of related words, such as `expiri` and `expir`."""
 _LAST_LETTERS: Final = (("t", "s"), ("d", "s"))
 """The same for `convert` and `convers`, `extend` and `extens`."""
 _SHORTEST: Final = 4

@@ -44,7 +44,7 @@ class Redactor:
         try:
             return self._fields(value, entry_id, _KEPT_FIELDS)
         except RecursionError:
-            self.found[entry_id, "what is nested too deeply"] += 1
+            self.found[entry_id, "values that are nested too deeply"] += 1
             return {key: it for key, it in value.items() if key in _KEPT_FIELDS}
 
     def value(self, value: Any, entry_id: str | None) -> Any:

@@ -59,7 +59,7 @@ class PlainRequests(Protocol):
 
 
 class SentAppend(NamedTuple):
-    """What a client sent for one append, from which it can be placed again."""
+    """The request of one append, from which the entries can be placed again."""
 
     raw: Sequence[bytes]
     placement: Placement
@@ -75,7 +75,7 @@ class QueuedRequest:
         rows: The rows of the entries.
         origin: The origin that notifications name.
         done: Called once, with the outcome or the error.
-        source: What the client sent.
+        source: The request of the client.
     """
 
     __slots__ = ("done", "origin", "prepared", "rows", "source")

@@ -197,7 +197,7 @@ class LogMaintenance:
             self._pending.is_log_prepared = False
             written: asyncio.Future[bool] | None = None
             async with self._log.locked():
-                await self._ingest()  # what other daemons added before the lock
+                await self._ingest()  # lines that other daemons added before the lock
                 chosen = await self._reader.drive(choose(self._reader.tree))
                 if chosen.new:
                     data = await asyncio.to_thread(as_batch, chosen.new)

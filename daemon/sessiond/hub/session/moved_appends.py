@@ -34,7 +34,7 @@ RETRY_SECONDS: Final = 0.1
 
 @dataclass(slots=True)
 class Moves:
-    """What is known of the moved appends of one session.
+    """The moved appends of one session.
 
     Attributes:
         since: When the first of them moved, on the monotonic clock; None if there are none.

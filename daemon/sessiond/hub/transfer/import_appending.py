@@ -41,7 +41,7 @@ async def append_entries(
 
     Args:
         live: The session.
-        imported: What was read from the source, or from a part of it.
+        imported: The result of reading the source, or a part of it.
         new: Those of its entries that the session lacks.
         origin: The origin of the entries.
         followed_from: The leaf after the last append from a followed source, if it is known.

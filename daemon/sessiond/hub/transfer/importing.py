@@ -162,7 +162,7 @@ class Imports:
 
         Args:
             live: The session of the file.
-            imported: What was read from a part of the file.
+            imported: The result of reading a part of the file.
             new: Those of its entries that the session lacks.
             path: The file.
             origin: The origin of the entries.

@@ -19,7 +19,7 @@ _DIGEST_BYTES: Final = 16
 
 
 class FileStatus(msgspec.Struct, frozen=True, array_like=True):
-    """What the system reports about a file. It differs after every change, unless two changes have the same time.
+    """The status of a file as the system reports it. It differs after each change, unless two have the same time.
 
     `changed_ns` (ctime) cannot be set by a program, so a file with a restored modification time differs, too.
     """

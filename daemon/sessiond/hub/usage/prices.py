@@ -47,7 +47,7 @@ class PriceCard:
 
     @property
     def steps(self) -> PriceSteps:
-        """What the price depends on."""
+        """The conditions on which the price depends."""
         return PriceSteps(self.starts[1:], self.limits, self.is_hourly)
 
     def rates_for(self, moment: int, size: int) -> Rates:
@@ -58,7 +58,7 @@ class PriceCard:
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """What was looked up. `cards` has None for a model without a known price.
+    """The prices that were looked up. `cards` has None for a model without a known price.
 
     `newest_change` is the day of the newest price in the list that is in force, as ISO 8601.
     """

@@ -23,7 +23,7 @@ _GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What was read from the index.
+    """The sums that were read from the index.
 
     Attributes:
         rows: The sums.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class UsageReports:
     """Makes reports of usage.
 
-    Prices are looked up in a child process, once for each model. What it needs is loaded with the first report.
+    Prices are looked up in a child process, once for each model. Its modules are loaded with the first report.
 
     Args:
         index: The index of the sessions.
@@ -52,7 +52,7 @@ class UsageReports:
             unpriced = sums.unpriced()
             if not unpriced:
                 return await asyncio.to_thread(report.made, sums, params, book, uncounted)
-            # What another report looked up meanwhile only has to be read with its prices.
+            # Prices that another report looked up meanwhile need only be read.
             if unknown := [it for it in unpriced if not book.has(it)]:
                 book.add(await _looked_up(unknown))
 

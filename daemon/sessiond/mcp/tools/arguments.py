@@ -131,7 +131,7 @@ class CompareArguments(ProjectArguments, frozen=True):
 class UsageArguments(ProjectArguments, frozen=True):
     """Report the tokens and the cost of requests to models, by day, model, agent or project."""
 
-    by: Annotated[Literal["day", "model", "agent", "project"], Meta(description="What a row is about")] = (
+    by: Annotated[Literal["day", "model", "agent", "project"], Meta(description="The subject of a row")] = (
         "day"
     )
     since: (

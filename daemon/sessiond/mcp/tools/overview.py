@@ -36,7 +36,7 @@ class _Branch:
 
 @dataclass(frozen=True)
 class _Facts:
-    """What the daemon knows about a session, before secrets are removed."""
+    """The facts of a session that the daemon returns, before secrets are removed."""
 
     session: "t.ListedSession"
     stats: "t.StatsResult"

@@ -15,7 +15,7 @@ from sessiond.mcp.tools import arguments as a
 
 @dataclass(frozen=True)
 class ToolCall:
-    """What a tool needs of its surroundings.
+    """The surroundings of one call of a tool.
 
     Attributes:
         access: The daemon.

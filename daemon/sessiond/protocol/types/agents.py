@@ -12,7 +12,7 @@ AgentName = Annotated[str, Meta(min_length=1, max_length=64)]
 class AgentListParams(Params, frozen=True):
     """List the agents that sessiond knows, and what it knows of their sessions on this machine.
 
-    The files of an agent are counted, not read. What is stored is that of earlier imports.
+    The files of an agent are counted, not read. The numbers of stored sessions are those of earlier imports.
     """
 
 
@@ -20,9 +20,9 @@ class AgentProblem(Wire, frozen=True):
     """A file or folder of an agent that is not read, or not as it is."""
 
     path: str  # the absolute path
-    message: str  # what is wrong, as a sentence
+    message: str  # the problem, as a sentence
     line: int | None = None  # the first line with the problem, 1-based; null if it is none of a line
-    advice: str = ""  # what to do
+    advice: str = ""  # how to solve it
 
 
 class AgentInfo(Wire, frozen=True):
@@ -98,7 +98,7 @@ class AgentForgetParams(Params, frozen=True):
 
 
 class AgentForgetResult(Wire, frozen=True):
-    """What was moved to the trash."""
+    """The sessions that were moved to the trash."""
 
     deleted_count: int  # the number of sessions that were moved
     failed: list[AgentProblem]  # files whose session could not be moved: the first 20

@@ -76,5 +76,5 @@ class BranchResult(Wire, frozen=True):
     seq: int  # the seq of that line
     previous_leaf_id: str | None  # the leaf before the move; null before the first entry
     summary: str | None  # the text of the branch summary; null without one
-    summarized_by: Annotated[str, opened("SummarizedBy")] | None  # who wrote it; null without one
+    summarized_by: Annotated[str, opened("SummarizedBy")] | None  # its writer; null without a summary
     duplicate: bool = False  # an earlier request with this `commandId` took effect

@@ -132,7 +132,7 @@ class CompactResult(Wire, frozen=True):
     previous_leaf_id: str | None  # the leaf before it
     first_kept_entry_id: str  # the first entry that stays
     summary: str  # the summary as it is stored
-    summarized_by: Annotated[str, opened("SummarizedBy")]  # who wrote it
+    summarized_by: Annotated[str, opened("SummarizedBy")]  # the writer of the summary
     tokens_before: int  # tokens of the context before
     tokens_after: int  # an estimate, including the summary
     duplicate: bool = False  # an earlier request with this `commandId` took effect

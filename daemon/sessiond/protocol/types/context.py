@@ -56,11 +56,11 @@ class ContextResult(Wire, frozen=True):
     mode: str  # the mode that the agent set; `none` without one
     injected_ttsr_rules: list[str]  # names of the rules that oh-my-pi injected, as its entries have them
     leaf_id: str | None  # the end of the path; null before the first entry
-    mode_data: Json  # what the agent stored with the mode; null without one
+    mode_data: Json  # data that the agent stored with the mode; null without any
     configured_thinking_level: str | None  # the level that the user chose, if it differs; null without one
-    service_tier: Json  # what the agent stored as service tier; null without one
+    service_tier: Json  # the service tier as the agent stored it; null without one
     format: Annotated[str, opened("Format")]  # the format of the messages
-    system: Json  # what the provider takes beside the messages (`system`, `systemInstruction`), or null
+    system: Json  # the part of the request beside the messages (`system`, `systemInstruction`), or null
     tokens: int  # the provider's count for the last answer, plus an estimate of what came after
     tokens_estimated: bool  # true if no provider count is valid: all of `tokens` is an estimate
     explanation: list[Explained] | None  # one row for each entry of the path; null without `explain`

@@ -46,7 +46,7 @@ class ImportedSession(Wire, frozen=True):
     path: str  # the absolute path of the file
     format: Annotated[str, opened("Dialect")]  # the format of the file
     session_id: str  # the session that has its content
-    status: Annotated[str, opened("ImportStatus")]  # what the import did
+    status: Annotated[str, opened("ImportStatus")]  # the result of the import
     title: str | None  # the title of the session
     is_draft: bool  # true if it has no answer: it is not listed by default
     added_count: int  # the number of entries that were added
@@ -117,7 +117,7 @@ class ExportResult(Wire, frozen=True):
     path: str | None  # the absolute path of the file that was written
     size_bytes: int  # the size of the output
     entry_count: int  # the number of exported entries
-    lost: list[Loss]  # what the format cannot represent: the 1,000 most frequent losses
+    lost: list[Loss]  # content that the format cannot represent: the 1,000 most frequent losses
     lost_count: int  # how often all losses occur
     # entries that are included in a form that the program of the format does not read: the 1,000 most frequent types
     carried: list[Loss]
@@ -173,5 +173,5 @@ class ResumeResult(Wire, frozen=True):
     agent: str  # the name of the agent
     native_session_id: str  # the id of the session in the agent
     path: str  # the file or the database of the session; with `importArgv` the file to import
-    losses: list[Loss]  # what the format of the agent cannot hold: at most 1,000 kinds
+    losses: list[Loss]  # content that the format of the agent cannot hold: at most 1,000 kinds
     import_argv: list[str] | None  # the command to run first; null if none is needed

@@ -128,7 +128,7 @@ class SummaryCapability(Wire, frozen=True):
 
 
 class ServerCapabilities(Wire, frozen=True):
-    """What the server can do, beyond its list of methods. A capability that it does not have is null.
+    """Abilities of the server beyond its list of methods. A capability that it does not have is null.
 
     Later versions add capabilities, and fields to their objects.
     """
@@ -157,9 +157,9 @@ class HelloResult(Wire, frozen=True):
     methods: list[str]  # all methods of the server; at most 1,000
     notifications: list[str]  # all notifications that the server may send; at most 1,000
     experimental: list[str]  # methods that may still change in an incompatible way; at most 1,000
-    capabilities: ServerCapabilities  # what else the server can do
-    access: list[Annotated[str, opened("Access")]]  # what this client may do; at most 100
+    capabilities: ServerCapabilities  # abilities of the server beyond its methods
+    access: list[Annotated[str, opened("Access")]]  # the permissions of this client; at most 100
     position_encoding: Annotated[
         str, opened("PositionEncoding")
-    ]  # what ranges in results to this client count
+    ]  # the unit of ranges in results to this client
     limits: Limits  # the limits of the server

@@ -82,7 +82,7 @@ class ContextFilledNote(Wire, frozen=True):
     tokens: int  # tokens of the context
     context_window: int  # tokens of the model's context window, from the settings
     reserve_tokens: int  # tokens that stay free for the response, from the settings
-    summarizer: Annotated[str, opened("Summarizer")] | None  # what writes a summary; null if nothing does
+    summarizer: Annotated[str, opened("Summarizer")] | None  # the writer of summaries; null if there is none
 
 
 class LaggedNote(Wire, frozen=True):

@@ -11,7 +11,7 @@ class Progress(Sent, frozen=True):
 
     kind: Annotated[str, opened("ProgressKind")]  # which step it is
     title: str | None = None  # with `begin`: what the request does
-    message: str | None = None  # what is done at present
+    message: str | None = None  # the present step of the work
     percentage: int | None = None  # the share that is done, 0 to 100
     cancellable: bool | None = None  # with `begin`: whether `$/cancelRequest` has an effect
 

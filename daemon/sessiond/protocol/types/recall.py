@@ -56,7 +56,7 @@ class RecallPassage(Wire, frozen=True):
     timestamp: str | None  # ISO 8601, UTC
     text: str  # the part of the entry that matches best, as one line
     matched: list[str]  # the words of the question that it matches, itself or by a synonym; at most 32
-    score: float  # what it is worth, compared with the best one, which has 1.0
+    score: float  # its value, compared with the best one, which has 1.0
     newest: bool  # whether other passages of the result concern the same matter and are older
     newer_entry_id: EntryId | None  # the newest passage about the same matter, if this one is older
     on_path: bool  # whether it lies on the path to the session's leaf; false for an abandoned branch
@@ -76,4 +76,4 @@ class RecallResult(Wire, frozen=True):
     tokens: int  # the estimated tokens of the passages; at most `budgetTokens`
     omitted_count: int  # further passages that match well but exceed `budgetTokens` or `limit`
     redaction_incomplete: bool  # whether the rules for the keys of providers are not installed
-    unsearched: UnsearchedTexts  # what the index does not have yet
+    unsearched: UnsearchedTexts  # texts that are not in the index yet

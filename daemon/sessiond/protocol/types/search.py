@@ -83,4 +83,4 @@ class SearchResult(Wire, frozen=True):
 
     hits: list[Hit]  # at most `limit`
     next_cursor: str | None  # null at the end
-    unsearched: UnsearchedTexts  # what the index does not have yet
+    unsearched: UnsearchedTexts  # texts that are not in the index yet

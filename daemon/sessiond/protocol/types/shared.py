@@ -185,7 +185,7 @@ class Terminal(Sent, frozen=True):
 class Origin(Wire, frozen=True):
     """The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon."""
 
-    kind: Annotated[str, opened("OriginKind")]  # what caused the change
+    kind: Annotated[str, opened("OriginKind")]  # the cause of the change
     client_id: str | None = None  # the client that sent the request; null for other origins
     server_id: str | None = (
         None  # the daemon that received the request (`serverId` of the handshake); null as above

@@ -145,7 +145,7 @@ class RefusedLine(Wire, frozen=True):
 
 
 class SyncPutResult(Wire, frozen=True):
-    """What became of the lines."""
+    """The results for the lines."""
 
     is_new: bool  # whether the session was created
     is_outdated: bool  # whether it has another last line than expected, so that nothing was written

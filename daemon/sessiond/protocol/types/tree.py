@@ -42,7 +42,7 @@ class AppendParams(Params, frozen=True):
     expected_leaf_id: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
     on_conflict: OnConflict = "reject"  # `branch` appends in spite of a conflict
     advance: bool = True  # move the session's leaf to the last entry
-    durability: Durability = "synced"  # what the response waits for
+    durability: Durability = "synced"  # the level that the entries reach before the response
 
 
 class Appended(Wire, frozen=True):
@@ -50,7 +50,7 @@ class Appended(Wire, frozen=True):
 
     id: str  # the id of the entry
     seq: int  # the seq of its line
-    status: Annotated[str, opened("AppendStatus")]  # what became of it
+    status: Annotated[str, opened("AppendStatus")]  # the result for the entry
 
 
 class AppendResult(Wire, frozen=True):

@@ -27,7 +27,7 @@ class UsageReportParams(Params, frozen=True):
     time.
     """
 
-    by: UsageGrouping = "day"  # what a row of the report is about
+    by: UsageGrouping = "day"  # the subject of each row
     since: str | None = None  # only requests of this time or later, ISO 8601
     until: str | None = None  # only requests of this time or earlier, ISO 8601
     cwd: str | None = None  # only sessions of this folder
@@ -52,7 +52,7 @@ class UsageCost(Wire, frozen=True):
     """Cost in US dollars. `unpricedTokens` are in none of the numbers."""
 
     total: float  # the sum of the other two
-    recorded: float  # what agents recorded
+    recorded: float  # the part that agents recorded
     estimated: float  # estimates from list prices, for requests whose agent recorded no cost
     unpriced_tokens: int  # the tokens of requests without a recorded cost and without a known price
 
@@ -94,4 +94,4 @@ class UsageReportResult(Wire, frozen=True):
     unpriced_models: list[UnpricedModel]  # the most tokens first
     prices: PriceSource | None  # null if nothing had to be estimated
     time_zone: str  # the time zone of days: an IANA name, or a name such as `UTC+02:00`
-    uncounted: UnsearchedTexts  # what the index does not have yet
+    uncounted: UnsearchedTexts  # texts that are not in the index yet

@@ -49,6 +49,6 @@ class FlushParams(Params, frozen=True):
 
 
 class FlushResult(Wire, frozen=True):
-    """What was synced."""
+    """The lines that were synced."""
 
     session_count: int  # the number of sessions that had lines to sync

@@ -32,7 +32,7 @@ class LockRefused(TemplatedError):
     """Raised when the lock file cannot be opened or locked, and no other daemon is the reason."""
 
     sentence = "Cannot acquire the lock {path}: {reason}."
-    advice = "What to do: {advice}."
+    advice = "To solve this: {advice}."
 
     def __init__(self, path: str, reason: str, advice: str) -> None:
         super().__init__(path=path, reason=reason, advice=advice)

@@ -79,8 +79,8 @@ def plain_text(content: Any) -> str:
 def usage(spent: dict[str, Any]) -> dict[str, Any]:
     """Return the usage with the names of pi, and with `totalTokens`.
 
-    What has other prices is added with the names of oh-my-pi: `cttl` for tokens that a cache keeps for an hour. `speed`
-    has the name that the provider gives it.
+    Tokens with other prices are added with the names of oh-my-pi: `cttl` for tokens that a cache keeps for an hour.
+    `speed` has the name that the provider gives it.
     """
     counted = {
         "input": fields.number(spent.get("input_tokens")),

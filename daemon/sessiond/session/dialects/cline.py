@@ -155,7 +155,7 @@ class _Reader:
                 inserted.append(it)
             else:
                 typed.append(it)
-            # What a tool returned may be in the block after the one that names it.
+            # The result of a tool may be in the block after the one that names the tool.
             is_result = _RESULT.fullmatch(text.strip()) is not None
             if not self._builder.cwd and (folder := _FOLDER.search(text)) is not None:
                 self._builder.cwd = folder[1]

@@ -2,7 +2,7 @@
 
 The order of the file is that of the conversation. Events of a sub-agent are a branch below the place where it began.
 Copilot CLI repeats a call at its start, which adds nothing. If it takes events back, it removes them from the file.
-What was imported of them stays as a branch.
+Imported ones stay as a branch.
 """
 
 from typing import Any, Final

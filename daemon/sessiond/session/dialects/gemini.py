@@ -266,7 +266,7 @@ class _Reader:
         payload = {"customType": f"{NAME}.{it.type or 'notice'}", "data": data}
         self._tip = self._builder.add(it.line, it.id, self._tip, "custom", payload, at=it.at)
         if self._history:
-            self._history[-1].end = self._tip  # what is added to that message follows the notice
+            self._history[-1].end = self._tip  # additions to that message follow the notice
         return True
 
     # --- changes of the history ------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
     """Return an import without the entries that say what was recorded; the others have recorded parents.
 
     Args:
-        imported: What was read from the agent's file.
+        imported: The result of reading the agent's file.
         tree: The session.
         read: Returns its entries by row.
     """

@@ -1,8 +1,8 @@
 """Writes a session of pi or oh-my-pi: the entries of one path, whose compactions both programs apply themselves.
 
-Both have the entry types of the home format, so thinking, usage and settings stay. What only one of them applies is
-applied here for the other: a reset for pi, edits of the context for oh-my-pi. Both read `usage` of an answer without
-a check (decision 0016).
+Both have the entry types of the home format, so thinking, usage and settings stay. Entries that only one of them
+applies are applied here for the other: a reset for pi, edits of the context for oh-my-pi. Both read `usage` of an
+answer without a check (decision 0016).
 """
 
 from typing import Any, Final

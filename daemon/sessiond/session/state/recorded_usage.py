@@ -2,8 +2,8 @@
 
 A request can be in several entries and in several sessions: an agent splits an answer into lines, a fork or a resumed
 session repeats the lines of its source. All of them have the same `key`. The report of usage counts each key once
-(decision 0045). What the result of a tool says about the requests of a sub-agent is not read, because the sub-agent has
-a session of its own.
+(decision 0045). Numbers about the requests of a sub-agent in the result of a tool are not read, because the sub-agent
+has a session of its own.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _END_OF_TIME: Final = 253_402_300_800_000
 
 @dataclass(frozen=True, slots=True)
 class RecordedUsage:
-    """What one request used.
+    """The usage of one request.
 
     Attributes:
         key: Identifies the request, in every copy of its entry.

@@ -58,7 +58,7 @@ _decoder: Final = msgspec.msgpack.Decoder(_Summary)
 
 
 class Restored(NamedTuple):
-    """What an index contains: the tree of the indexed lines, and those of its rows that views omit."""
+    """The content of an index: the tree of the indexed lines, and those of its rows that views omit."""
 
     tree: Tree
     silent: SilentTurns

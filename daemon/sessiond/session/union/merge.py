@@ -24,7 +24,7 @@ _SETTINGS: Final = "settings"
 
 
 class Statement(NamedTuple):
-    """What a line says about a subject: `value` is a title, a label, tags or settings. The later of two is greater."""
+    """A statement about a subject: `value` is a title, a label, tags or settings. The later of two is greater."""
 
     timestamp: str
     id: str
@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 
 @dataclass(slots=True)
 class OwnLines:
-    """What the lines say that only one copy has.
+    """The statements of the lines that only one copy has.
 
     Attributes:
         lines: The lines, in log order, as `comparable` returns them.

@@ -27,7 +27,7 @@ class ChildSummary(NamedTuple):
 
 
 class ChainBase(NamedTuple):
-    """What the first visible row of a chain has above it: its parent, its depth and its indent."""
+    """The surroundings of the first visible row of a chain: its parent, its depth and its indent."""
 
     above: int
     depth: int

@@ -331,7 +331,7 @@ def _readable_size(fd: int, size: int) -> int:
             last -= 1
         if last >= len(_MORE_FOLLOWS) or not start:
             return last + start
-        end = start + last  # what stands before this newline is in the next slice
+        end = start + last  # the line before this newline is in the next slice
     return 0
 
 

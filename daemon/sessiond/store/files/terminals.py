@@ -1,4 +1,4 @@
-"""What a store keeps of the terminals of this machine: breadcrumbs and holds, as files in the state folder."""
+"""The records of the terminals of this machine: breadcrumbs and holds, as files in the state folder."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence

@@ -30,7 +30,7 @@ class FolderWatch:
         changed: Receives the paths.
         is_reported: Returns whether a path is reported. Default: log files are.
         is_recursive: Whether folders below the roots are watched, too. Symbolic links to folders are then followed.
-        began: Called on the thread each time a watch has begun. What was written before is not reported.
+        began: Called on the thread each time a watch has begun. Earlier changes are not reported.
     """
 
     def __init__(

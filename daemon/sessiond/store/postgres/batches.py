@@ -84,7 +84,7 @@ class BatchQueue:
         """Fail batches that were taken, all that wait, and all that are queued until that has been reported."""
         failed, self._batches = [*taken, *self._batches], []
         self._error = error
-        # What is queued before the callbacks of the futures run may have a failed line as its parent.
+        # Batches that are queued before the callbacks of the futures run may have a failed line as their parent.
         asyncio.get_running_loop().call_soon(self._reported)
         for batch in failed:
             _fail(batch.future, error)

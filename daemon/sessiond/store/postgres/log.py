@@ -17,7 +17,7 @@ from sessiond.store.postgres.session import SharedSession
 
 
 class LogService(Protocol):
-    """What a log needs of its store."""
+    """The part of its store that a log needs."""
 
     @property
     def error(self) -> StorageFailed | None:

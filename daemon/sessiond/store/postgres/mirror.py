@@ -1,6 +1,6 @@
 """The lines of one session in a local file: what the daemon reads, and its copy when the server is out of reach.
 
-A file belongs to one session of one database. What it has and what the server has is compared by position: epoch, seq
+A file belongs to one session of one database. Its content is compared with that of the server by position: epoch, seq
 and the digest of the last line. The position is stored beside the file when the log is closed; without one, or after a
 crash, the file is filled again.
 """
@@ -23,7 +23,7 @@ _MAX_AGE_SECONDS: Final = 14 * 86_400.0
 
 
 class MirrorPosition(msgspec.Struct, frozen=True):
-    """What a mirror has of its session."""
+    """The content of a mirror."""
 
     session_id: str
     key: int

@@ -1,6 +1,6 @@
-"""What this daemon holds and does, told to the other daemons of the database by rows that it renews.
+"""Tells the other daemons of the database what this daemon holds and does, by rows that it renews.
 
-A daemon that has not been seen for `LIVING_SECONDS` holds nothing. What it held is inserted again after it has lost the
+A daemon that has not been seen for `LIVING_SECONDS` holds nothing. Its holds are inserted again after it has lost the
 server.
 """
 
@@ -63,7 +63,7 @@ class Presence:
         return count
 
     async def hold(self, ref: str) -> None:
-        """See `base.Store.hold`. What cannot be told now is told after the next connect."""
+        """See `base.Store.hold`. If the server cannot be reached, it is told after the next connect."""
         self._held.add(ref)
         with suppress(StorageFailed, OutcomeUnknown):
             await self._requests.change(

@@ -74,7 +74,7 @@ class DatabaseRequests:
         return asyncio.run_coroutine_threadsafe(self._read(work), self._loop).result()
 
     def disconnect(self) -> None:
-        """Close all connections at once. What is waiting for them is sent again or fails."""
+        """Close all connections at once. Requests that wait for them are sent again or fail."""
         self._loop.call_soon_threadsafe(self._terminate)
 
     async def close(self) -> None:

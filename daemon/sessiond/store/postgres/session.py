@@ -21,7 +21,7 @@ _MIN_PAGE_LINES: Final = 8
 
 
 class OpenLog(Protocol):
-    """What a session tells its open logs."""
+    """The notices of a session to its open logs."""
 
     draft: bool
 

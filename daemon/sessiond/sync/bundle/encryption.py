@@ -45,7 +45,7 @@ class Encryption:
 
 @dataclass(frozen=True, slots=True)
 class DecryptionKeys:
-    """What decrypts a bundle.
+    """The keys that decrypt a bundle.
 
     Attributes:
         identities: Names of files with identities of age or a private key of ssh.
@@ -94,13 +94,13 @@ class Encryptor:
 
 
 def decrypted(source: BinaryIO, path: str, target: BinaryIO, keys: DecryptionKeys) -> None:
-    """Decrypt a file. What is in `target` counts only if this returns.
+    """Decrypt a file. The content of `target` counts only if this returns.
 
     Args:
         source: The encrypted file.
         path: Its name, for messages.
         target: An empty file that receives the content.
-        keys: What decrypts it.
+        keys: The keys that decrypt it.
 
     Raises:
         AgeMissingError: The package is not installed.

@@ -1,4 +1,4 @@
-"""What can be wrong with a bundle, with its keys, and with the file that it is written to."""
+"""Errors of a bundle, of its keys, and of the file that it is written to."""
 
 from sessiond.error_text import TemplatedError
 

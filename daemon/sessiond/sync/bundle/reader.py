@@ -40,7 +40,7 @@ def opened(
 
     Args:
         path: The file.
-        keys: What decrypts it, if it is encrypted.
+        keys: The keys that decrypt it, if it is encrypted.
         spool_folder: The folder for its content; None: that of temporary files.
         is_limited: Whether a bundle is refused that decompresses to much more than other bundles do.
 
@@ -131,7 +131,7 @@ class Bundle:
     """The content of a verified bundle, which answers the requests of a sync to the side that sends.
 
     Attributes:
-        manifest: What is in it.
+        manifest: The list of its content.
         is_encrypted: Whether the file is encrypted.
     """
 

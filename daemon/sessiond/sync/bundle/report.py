@@ -1,4 +1,4 @@
-"""What was written to a bundle, and what was taken from one, for people and for programs."""
+"""Reports of writing a bundle and of taking one, for people and for programs."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from sessiond.sync.report import SessionProblem, SyncReport
 
 
 class WrittenReport(msgspec.Struct, rename="camel"):
-    """What `bundle` or `backup` wrote.
+    """The result of `bundle` or `backup`.
 
     Attributes:
         path: The file.
@@ -48,7 +48,7 @@ class RestoredFile(msgspec.Struct, rename="camel", frozen=True):
 
 
 class TakenReport(SyncReport, rename="camel", kw_only=True):
-    """What `import` or `restore` stored. `received` and the other attributes are those of a sync.
+    """The result of `import` or `restore`. `received` and the other attributes are those of a sync.
 
     Attributes:
         path: The file.

@@ -28,8 +28,8 @@ async def take_bundle(
 ) -> TakenReport:  # fmt: skip
     """Store what a daemon lacks of the sessions of a bundle.
 
-    Sessions that are in the trash here, or were purged, come back. Nothing is overwritten or deleted. What both have
-    added to a session becomes branches.
+    Sessions that are in the trash here, or were purged, come back. Nothing is overwritten or deleted. Entries that
+    both added to a session become branches.
 
     Args:
         here: The daemon.
@@ -41,7 +41,7 @@ async def take_bundle(
 
     Raises:
         RpcError: The daemon refused what every session needs.
-        DisconnectedError: The connection was lost. What was stored stays; a repetition stores the rest.
+        DisconnectedError: The connection was lost. The stored lines stay; a repetition stores the rest.
     """
     manifest, theirs = bundle.manifest, bundle.positions
     report = TakenReport(

@@ -53,14 +53,14 @@ async def write_bundle(
 ) -> WrittenReport:  # fmt: skip
     """Write the chosen sessions of a daemon to a file.
 
-    Each session is written as it is at one moment. What is appended afterwards is not in the file.
+    Each session is written as it is at one moment. Entries that are appended afterwards are not in the file.
 
     Args:
         here: The daemon.
         target: The file.
         options: The selection. A backup also has the sessions of the trash.
         progress: Called after each session.
-        kind: What the file is.
+        kind: The kind of the file.
         files: Returns further members: their names and contents.
 
     Raises:

@@ -283,7 +283,7 @@
 ---@class (exact) sessiond.SearchResult
 ---@field hits sessiond.Hit[] At most `limit`.
 ---@field nextCursor? string Null at the end.
----@field unsearched sessiond.UnsearchedTexts What the index does not have yet.
+---@field unsearched sessiond.UnsearchedTexts Texts that are not in the index yet.
 
 ---An entry that matches a search.
 ---@class (exact) sessiond.Hit
@@ -346,7 +346,7 @@
 ---@field tokens integer The estimated tokens of the passages; at most `budgetTokens`.
 ---@field omittedCount integer Further passages that match well but exceed `budgetTokens` or `limit`.
 ---@field redactionIncomplete boolean Whether the rules for the keys of providers are not installed.
----@field unsearched sessiond.UnsearchedTexts What the index does not have yet.
+---@field unsearched sessiond.UnsearchedTexts Texts that are not in the index yet.
 
 ---A passage of a session.
 ---@class (exact) sessiond.RecallPassage
@@ -360,7 +360,7 @@
 ---@field timestamp? string ISO 8601, UTC.
 ---@field text string The part of the entry that matches best, as one line.
 ---@field matched string[] The words of the question that it matches, itself or by a synonym; at most 32.
----@field score number What it is worth, compared with the best one, which has 1.0.
+---@field score number Its value, compared with the best one, which has 1.0.
 ---@field newest boolean Whether other passages of the result concern the same matter and are older.
 ---@field newerEntryId? string The newest passage about the same matter, if this one is older. 1 to 64 characters.
 ---@field onPath boolean Whether it lies on the path to the session's leaf; false for an abandoned branch.
@@ -479,7 +479,7 @@
 ---@field expectedLeafId? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
 ---@field onConflict? sessiond.OnConflict `branch` appends in spite of a conflict. Default `"reject"`.
 ---@field advance? boolean Move the session's leaf to the last entry. Default `true`.
----@field durability? sessiond.Durability What the response waits for. Default `"synced"`.
+---@field durability? sessiond.Durability The level that the entries reach before the response. Default `"synced"`.
 
 ---The leaf and the last line after the append.
 ---@class (exact) sessiond.AppendResult
@@ -493,7 +493,7 @@
 ---@class (exact) sessiond.Appended
 ---@field id string The id of the entry.
 ---@field seq integer The seq of its line.
----@field status sessiond.AppendStatus|string What became of it.
+---@field status sessiond.AppendStatus|string The result for the entry.
 
 ---Read entries in log order: after a position, around an entry, or exactly the given ids.
 ---
@@ -640,11 +640,11 @@
 ---@field mode string The mode that the agent set; `none` without one.
 ---@field injectedTtsrRules string[] Names of the rules that oh-my-pi injected, as its entries have them.
 ---@field leafId? string The end of the path; null before the first entry.
----@field modeData any What the agent stored with the mode; null without one.
+---@field modeData any Data that the agent stored with the mode; null without any.
 ---@field configuredThinkingLevel? string The level that the user chose, if it differs; null without one.
----@field serviceTier any What the agent stored as service tier; null without one.
+---@field serviceTier any The service tier as the agent stored it; null without one.
 ---@field format sessiond.Format|string The format of the messages.
----@field system any What the provider takes beside the messages (`system`, `systemInstruction`), or null.
+---@field system any The part of the request beside the messages (`system`, `systemInstruction`), or null.
 ---@field tokens integer The provider's count for the last answer, plus an estimate of what came after.
 ---@field tokensEstimated boolean True if no provider count is valid: all of `tokens` is an estimate.
 ---@field explanation? sessiond.Explained[] One row for each entry of the path; null without `explain`.
@@ -742,7 +742,7 @@
 ---@field previousLeafId? string The leaf before it.
 ---@field firstKeptEntryId string The first entry that stays.
 ---@field summary string The summary as it is stored.
----@field summarizedBy sessiond.SummarizedBy|string Who wrote it.
+---@field summarizedBy sessiond.SummarizedBy|string The writer of the summary.
 ---@field tokensBefore integer Tokens of the context before.
 ---@field tokensAfter integer An estimate, including the summary.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
@@ -810,7 +810,7 @@
 ---@field seq integer The seq of that line.
 ---@field previousLeafId? string The leaf before the move; null before the first entry.
 ---@field summary? string The text of the branch summary; null without one.
----@field summarizedBy? sessiond.SummarizedBy|string Who wrote it; null without one.
+---@field summarizedBy? sessiond.SummarizedBy|string Its writer; null without a summary.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Copy the path to an entry into a new session, and open the new session.
@@ -859,7 +859,7 @@
 ---@field path string The absolute path of the file.
 ---@field format sessiond.Dialect|string The format of the file.
 ---@field sessionId string The session that has its content.
----@field status sessiond.ImportStatus|string What the import did.
+---@field status sessiond.ImportStatus|string The result of the import.
 ---@field title? string The title of the session.
 ---@field isDraft boolean True if it has no answer: it is not listed by default.
 ---@field addedCount integer The number of entries that were added.
@@ -905,7 +905,7 @@
 ---@field path? string The absolute path of the file that was written.
 ---@field sizeBytes integer The size of the output.
 ---@field entryCount integer The number of exported entries.
----@field lost sessiond.Loss[] What the format cannot represent: the 1,000 most frequent losses.
+---@field lost sessiond.Loss[] Content that the format cannot represent: the 1,000 most frequent losses.
 ---@field lostCount integer How often all losses occur.
 ---@field carried sessiond.Loss[] Entries that are included in a form that the program of the format does not read: the 1,000 most frequent types.
 ---@field carriedCount integer The number of all these entries.
@@ -956,7 +956,7 @@
 ---@field agent string The name of the agent.
 ---@field nativeSessionId string The id of the session in the agent.
 ---@field path string The file or the database of the session; with `importArgv` the file to import.
----@field losses sessiond.Loss[] What the format of the agent cannot hold: at most 1,000 kinds.
+---@field losses sessiond.Loss[] Content that the format of the agent cannot hold: at most 1,000 kinds.
 ---@field importArgv? string[] The command to run first; null if none is needed.
 
 ---Label an entry. An absent or empty `label` removes the label.
@@ -1024,7 +1024,7 @@
 ---@class (exact) sessiond.FlushParams
 ---@field sessionId? string The full id of the session; default: all sessions. 1 to 128 characters.
 
----What was synced.
+---The lines that were synced.
 ---@class (exact) sessiond.FlushResult
 ---@field sessionCount integer The number of sessions that had lines to sync.
 
@@ -1518,7 +1518,7 @@
 
 ---List the agents that sessiond knows, and what it knows of their sessions on this machine.
 ---
----The files of an agent are counted, not read. What is stored is that of earlier imports.
+---The files of an agent are counted, not read. The numbers of stored sessions are those of earlier imports.
 ---@class (exact) sessiond.AgentListParams
 
 ---The agents that sessiond knows, in a fixed order.
@@ -1553,9 +1553,9 @@
 ---A file or folder of an agent that is not read, or not as it is.
 ---@class (exact) sessiond.AgentProblem
 ---@field path string The absolute path.
----@field message string What is wrong, as a sentence.
+---@field message string The problem, as a sentence.
 ---@field line? integer The first line with the problem, 1-based; null if it is none of a line.
----@field advice string What to do.
+---@field advice string How to solve it.
 
 ---Follow agents: import their sessions now, and from then on what they write, as soon as they write it.
 ---
@@ -1584,7 +1584,7 @@
 ---@field agent string Its name. 1 to 64 characters.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----What was moved to the trash.
+---The sessions that were moved to the trash.
 ---@class (exact) sessiond.AgentForgetResult
 ---@field deletedCount integer The number of sessions that were moved.
 ---@field failed sessiond.AgentProblem[] Files whose session could not be moved: the first 20.
@@ -1618,7 +1618,7 @@
 ---`uncounted` in the result says so. With `waitMs`, the server first reads everything that is stored, for at most that
 ---time.
 ---@class (exact) sessiond.UsageReportParams
----@field by? sessiond.UsageGrouping What a row of the report is about. Default `"day"`.
+---@field by? sessiond.UsageGrouping The subject of each row. Default `"day"`.
 ---@field since? string Only requests of this time or later, ISO 8601.
 ---@field until? string Only requests of this time or earlier, ISO 8601.
 ---@field cwd? string Only sessions of this folder.
@@ -1634,7 +1634,7 @@
 ---@field unpricedModels sessiond.UnpricedModel[] The most tokens first.
 ---@field prices? sessiond.PriceSource Null if nothing had to be estimated.
 ---@field timeZone string The time zone of days: an IANA name, or a name such as `UTC+02:00`.
----@field uncounted sessiond.UnsearchedTexts What the index does not have yet.
+---@field uncounted sessiond.UnsearchedTexts Texts that are not in the index yet.
 
 ---The requests of one day, model, agent or project.
 ---
@@ -1658,7 +1658,7 @@
 ---Cost in US dollars. `unpricedTokens` are in none of the numbers.
 ---@class (exact) sessiond.UsageCost
 ---@field total number The sum of the other two.
----@field recorded number What agents recorded.
+---@field recorded number The part that agents recorded.
 ---@field estimated number Estimates from list prices, for requests whose agent recorded no cost.
 ---@field unpricedTokens integer The tokens of requests without a recorded cost and without a known price.
 
@@ -1776,7 +1776,7 @@
 ---@field expected? sessiond.After The position of the last line when the sender compared the session.
 ---@field superseding? string[] Ids of which the sender has several lines. At most 10000 items.
 
----What became of the lines.
+---The results for the lines.
 ---@class (exact) sessiond.SyncPutResult
 ---@field isNew boolean Whether the session was created.
 ---@field isOutdated boolean Whether it has another last line than expected, so that nothing was written.
@@ -1826,12 +1826,12 @@
 ---@field methods string[] All methods of the server; at most 1,000.
 ---@field notifications string[] All notifications that the server may send; at most 1,000.
 ---@field experimental string[] Methods that may still change in an incompatible way; at most 1,000.
----@field capabilities sessiond.ServerCapabilities What else the server can do.
----@field access (sessiond.Access|string)[] What this client may do; at most 100.
----@field positionEncoding sessiond.PositionEncoding|string What ranges in results to this client count.
+---@field capabilities sessiond.ServerCapabilities Abilities of the server beyond its methods.
+---@field access (sessiond.Access|string)[] The permissions of this client; at most 100.
+---@field positionEncoding sessiond.PositionEncoding|string The unit of ranges in results to this client.
 ---@field limits sessiond.Limits The limits of the server.
 
----What the server can do, beyond its list of methods. A capability that it does not have is null.
+---Abilities of the server beyond its list of methods. A capability that it does not have is null.
 ---
 ---Later versions add capabilities, and fields to their objects.
 ---@class (exact) sessiond.ServerCapabilities
@@ -2069,7 +2069,7 @@
 ---forwards it to the waiting clients. The server sends `$/cancelRequest` if no client waits any more.
 ---@class (exact) sessiond.SummarizeParams
 ---@field sessionId string The id of the session.
----@field purpose sessiond.SummaryPurpose|string What a summary is for.
+---@field purpose sessiond.SummaryPurpose|string The purpose of a summary.
 ---@field prompt string The complete input for a model.
 ---@field entryIds string[] The entries to summarize.
 ---@field models table<string, string> Role -> "provider/model" in force there.
@@ -2090,7 +2090,7 @@
 
 ---The cause of a change: a client, another program that wrote to the file (`foreign`), or the daemon.
 ---@class (exact) sessiond.Origin
----@field kind sessiond.OriginKind|string What caused the change.
+---@field kind sessiond.OriginKind|string The cause of the change.
 ---@field clientId? string The client that sent the request; null for other origins.
 ---@field serverId? string The daemon that received the request (`serverId` of the handshake); null as above.
 ---@field agent? string The name of the client's program (`clientInfo.name`); null as above or if not known.
@@ -2156,7 +2156,7 @@
 ---@field tokens integer Tokens of the context.
 ---@field contextWindow integer Tokens of the model's context window, from the settings.
 ---@field reserveTokens integer Tokens that stay free for the response, from the settings.
----@field summarizer? sessiond.Summarizer|string What writes a summary; null if nothing does.
+---@field summarizer? sessiond.Summarizer|string The writer of summaries; null if there is none.
 
 ---The daemon is about to end. It refuses writes with `draining` from now on. Sent to every client.
 ---
@@ -2193,7 +2193,7 @@
 ---@class (exact) sessiond.Progress
 ---@field kind sessiond.ProgressKind|string Which step it is.
 ---@field title? string With `begin`: what the request does.
----@field message? string What is done at present.
+---@field message? string The present step of the work.
 ---@field percentage? integer The share that is done, 0 to 100.
 ---@field cancellable? boolean With `begin`: whether `$/cancelRequest` has an effect.
 
@@ -2576,7 +2576,7 @@
 ---@field timestamp? string
 ---@field [string] any
 
----What the response to an append waits for.
+---The level that entries reach before the response to an append is sent.
 ---@alias sessiond.Durability
 ---| "synced" # the lines are on the disk: they survive a power cut.
 ---| "written" # the lines are in the file: they survive the end of the daemon, and a sync follows within a second.
@@ -2620,12 +2620,12 @@
 ---| "foreign" # another program wrote to the file, or another daemon to the same store.
 ---| "daemon" # the daemon itself, for example an automatic compaction.
 
----What an append does if the leaf is not the expected one.
+---The effect of an append if the leaf is not the expected one.
 ---@alias sessiond.OnConflict
 ---| "reject" # it fails with `leafConflict`.
 ---| "branch" # the entries become a sibling branch below the expected leaf.
 
----What became of one entry of an append.
+---The result for one entry of an append.
 ---@alias sessiond.AppendStatus
 ---| "created" # the entry was stored now.
 ---| "duplicate" # the same entry is stored already.
@@ -2640,7 +2640,7 @@
 ---| "at" # at the entry, which is copied.
 ---| "before" # before the entry, which is not copied.
 
----What a row of a report of usage is about.
+---The subject of each row of a report of usage.
 ---@alias sessiond.UsageGrouping
 ---| "day" # a day in the time zone of the report.
 ---| "model" # a model of a provider.
@@ -2715,13 +2715,13 @@
 ---| "jsonLines" # one message on each line.
 ---| "memory" # not at all: the client runs in the process of the daemon.
 
----What a position in a text counts. The names are those of LSP.
+---The unit in which positions in a text are counted. The names are those of LSP.
 ---@alias sessiond.PositionEncoding
 ---| "utf-8" # bytes in UTF-8.
 ---| "utf-16" # UTF-16 code units, as strings of JavaScript and Java.
 ---| "utf-32" # Unicode code points, as strings of Python.
 
----What a client may do.
+---The permissions of a client.
 ---@alias sessiond.Access
 ---| "read" # requests that change nothing.
 ---| "write" # requests that change sessions, blobs, the history or the trash.
@@ -2739,12 +2739,12 @@
 ---| "client" # a client wrote it.
 ---| "command" # the configured command wrote it.
 
----What writes summaries for a session at present.
+---The present writer of summaries for a session.
 ---@alias sessiond.Summarizer
 ---| "client" # a client that declared `summarize`.
 ---| "command" # the configured command.
 
----What a summary is for.
+---The purpose of a summary.
 ---@alias sessiond.SummaryPurpose
 ---| "compaction" # it replaces the older part of the context.
 ---| "branch" # it describes the branch that the leaf leaves.
@@ -2793,7 +2793,7 @@
 ---| "pi" # a session of pi.
 ---| "oh-my-pi" # a session of oh-my-pi.
 
----What an import did with one file.
+---The result of an import for one file.
 ---@alias sessiond.ImportStatus
 ---| "created" # a new session has its content.
 ---| "grown" # lines were added to the session of an earlier import.

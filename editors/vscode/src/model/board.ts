@@ -1,6 +1,6 @@
 // The board: what every agent is doing now, in the sessions that were written lately. Independent of VS Code.
 //
-// The list is watched. What it does not have (last words, tokens, cost) is read once for each change of a session. The
+// The list is watched. The rest (last words, tokens, cost) is read once for each change of a session. The
 // states are those of `sessiond top`.
 import type { ListedSession, ListParams, ListResult, SessionsChangedNote, WatchLapsedNote } from "../protocol.ts";
 import type { StatsParams, StatsResult, TreeParams, TreeResult } from "../protocol.ts";
@@ -172,7 +172,7 @@ function versionOf({ leafId, sizeBytes }: ListedSession): string {
   return `${leafId} ${sizeBytes}`;
 }
 
-/** What the agent of a session is doing at a time, in milliseconds since 1970. */
+/** The state of the agent of a session at a time, in milliseconds since 1970. */
 export function stateOf({ lifecycle, updatedAt }: Pick<ListedSession, "lifecycle" | "updatedAt">, now: number): BoardState {
   if (lifecycle === "error") {
     return "failed";

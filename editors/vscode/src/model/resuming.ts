@@ -23,7 +23,7 @@ export function placesOf(agents: readonly Pick<AgentInfo, "variables">[], enviro
 export interface AgentChoice {
   readonly name: string;
   readonly title: string;
-  /** What keeps it from running; empty for nothing. */
+  /** The reason why it cannot run; empty if it can. */
   readonly note: string;
 }
 
@@ -44,7 +44,7 @@ export function agentChoices(
     .map(({ name, title, program, has }) => ({ name, title, note: has ? "" : `${program} is not on the PATH` }));
 }
 
-/** What the format of an agent cannot hold, one kind in a line. */
+/** Content that the format of an agent cannot hold, one kind in a line. */
 export function lossText(losses: readonly Loss[]): string {
   const lines = losses.slice(0, MAX_LISTED_LOSSES).map(({ name, count: amount }) => `${amount} × ${oneLine(name)}`);
   const more = losses.length - lines.length;

@@ -183,7 +183,7 @@ export class SessionsModel {
         }
         for (const session of page.sessions) {
           sessions.set(session.sessionId, session);
-          // What the first page of all sessions has of a project is on the first page of the project, too.
+          // Sessions of a project on the first page of all sessions are on the first page of the project, too.
           homes.set(session.cwd, homes.get(session.cwd) ?? folder);
         }
         cursors.set(folder, page.nextCursor);

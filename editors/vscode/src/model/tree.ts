@@ -26,7 +26,7 @@ export type Ask = (params: TreeParams) => Promise<TreeResult>;
 
 export type TreeState = { kind: "loading" } | { kind: "loaded" } | { kind: "failed"; message: string };
 
-/** What to read after notifications: nothing, a chain of entries at the leaf, or all rows. */
+/** The rows to read after notifications: nothing, a chain of entries at the leaf, or all rows. */
 type Unread = undefined | { firstId: string; parentId: string | null } | "all";
 
 export class TreeModel {

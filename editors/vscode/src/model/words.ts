@@ -158,7 +158,7 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
   };
 }
 
-/** What menus and the palette know of a session: whether it has a file and an agent, and is a draft. */
+/** The facts of a session that menus and the palette use: whether it has a file and an agent, and is a draft. */
 export function sessionContext(session: KnownSession): string {
   const kinds = [session.path !== null && "+file", session.isDraft && "+draft", session.origin && "+agent"];
   return `session${kinds.filter(Boolean).join("")}`;

@@ -9,7 +9,7 @@ import type { ViewPageResult } from "../protocol.ts";
 import { type Act, parseMessage } from "./messages.ts";
 import { RowFeed } from "./rowFeed.ts";
 
-/** What a panel needs from its surroundings. */
+/** The surroundings of a panel. */
 export interface PanelHost {
   /** The user pressed a button of an entry. */
   act(act: Act, entryId: string): void;

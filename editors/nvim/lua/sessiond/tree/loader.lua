@@ -208,7 +208,7 @@ function Loader:finish(all)
   self.tree:show(all)
   self.tree.canvas:forget_target()
   self.tree:set_note(nil)
-  -- What was read early may be missing in the pages that were read before.
+  -- Rows that were read early may be missing in the pages that were read before.
   self.stale = vim.tbl_extend('force', self.stale, self.read_early)
   if self.is_stale or next(self.stale) then
     self:schedule()

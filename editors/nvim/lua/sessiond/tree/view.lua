@@ -158,7 +158,7 @@ function Tree:show_title()
   pcall(vim.cmd.redrawstatus, { bang = true })
 end
 
--- What the loader asks and reports ----------------------------------------------------------------------------
+-- Questions and reports of the loader -----------------------------------------------------------------------
 
 ---Return the params of `session/tree`. All branches are open, because the editor folds them.
 ---@param more table
