@@ -54,7 +54,7 @@ def test_a_missing_file_means_the_defaults(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_written_replaces_a_default_and_leaves_the_others(tmp_path: Path) -> None:
+def test_a_written_value_replaces_a_default_and_leaves_the_others(tmp_path: Path) -> None:
     assert read(written(tmp_path, '[listen]\nidle_exit = "45s"\n')) == Config(
         listen=ListenConfig(idle_exit=45.0)
     )
@@ -200,7 +200,7 @@ def test_further_folders_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("value", ['"~/.pi"', '["sessions"]', '["/a", 1]', '["/a\\u0000b"]'])
-def test_what_names_no_folders_is_refused(tmp_path: Path, value: str) -> None:
+def test_a_value_that_names_no_folders_is_refused(tmp_path: Path, value: str) -> None:
     with pytest.raises(InvalidConfigError):
         read(written(tmp_path, f"[roots]\nfolders = {value}\n"))
 

@@ -1,4 +1,4 @@
-"""What errors say: the text of each stands once, as the template of its class, and is read from there."""
+"""The text of each error stands once, as the template of its class, and is read from there."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 OUTSIDE = ("sessiond.server.lsp.editor.Refused",)
 """Exceptions that are no templates: an error of pygls, which is made from one of ours."""
 BASES = {"TemplatedError", "HubError", "DaemonConnectionError", "FramingError", "ToolError", "BundleError"}
-"""What is caught and never raised, so that it has no sentence."""
+"""Errors that are caught and never raised, so that they have no sentence."""
 
 
 def name(kind: type[Exception]) -> str:

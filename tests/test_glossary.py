@@ -1,4 +1,4 @@
-"""Words that the glossary replaces occur nowhere."""
+"""Words that the glossary replaces occur nowhere, and the subject of each sentence is a thing with a name."""
 
 import re
 import subprocess
@@ -13,6 +13,16 @@ EXEMPT = re.compile(
     r"^(CHANGELOG\.md|daemon/GLOSSARY\.md|tests/test_glossary\.py"  # these name what was replaced
     r"|tests/data/|tests/support/peer_programs/"  # what other programs wrote or read
     r"|.*\.(png|svg|lock|json)$)"
+)
+UNNAMED_SUBJECT = re.compile(
+    r"(?:^\s*|[.:;] |\"\"\"|# |// |/\*\* |\* |\| |- )(?:What|Who|Whatever|Whoever) [a-z]"
+    r"|\btest_(?:what|who|whatever|whoever)_",
+    re.MULTILINE,
+)
+"""The start of a sentence, or the name of a test, whose subject is a question word."""
+OTHER_TEXTS = re.compile(
+    r"^daemon/sessiond/session/compaction/prompts\.py$"  # the sections of a summary, as a model is asked for them
+    r"|^(scripts|tests)/.*\b(story|test_row_text)\.py$"  # conversations
 )
 
 
@@ -46,4 +56,14 @@ def test_a_word_that_the_glossary_replaces_occurs_nowhere(word: str) -> None:
         if shape.search(text)
         for number, line in enumerate(text.splitlines(), 1)
         if shape.search(line)
+    ] == []
+
+
+def test_no_sentence_has_a_question_word_as_its_subject() -> None:
+    assert [
+        f"{name}:{number}: {line.strip()[:100]}"
+        for name, text in sources().items()
+        if not OTHER_TEXTS.search(name)
+        for number, line in enumerate(text.splitlines(), 1)
+        if ("Wh" in line or "test_wh" in line) and UNNAMED_SUBJECT.search(line) and "?" not in line
     ] == []

@@ -162,7 +162,7 @@ def test_a_folder_that_the_disk_refuses_is_told_with_its_reason(
     assert os.strerror(error) in refused.value.reason
 
 
-def test_what_stands_in_the_way_of_a_folder_is_found_without_making_it(tmp_path: Path) -> None:
+def test_the_obstacle_to_a_folder_is_found_without_making_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to("nowhere")
     assert obstacle(str(tmp_path / "a" / "b")) is None

@@ -114,7 +114,7 @@ def test_every_link_leads_to_a_file() -> None:
 
 
 def _headings(page: Path) -> set[str]:
-    """What the headings of a page are called in links to them."""
+    """Return the names of the headings of a page in links to them."""
     found = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 

@@ -26,7 +26,7 @@ from sessiond.text import fit, lines, one_line, pad, width
         ("👩\u200d💻 e\u0301 \ue0b0", "👩\u200d💻 e\u0301 \ue0b0"),
     ],
 )
-def test_what_would_act_on_the_terminal_is_taken_out(hostile: str, shown: str) -> None:
+def test_characters_that_act_on_the_terminal_are_taken_out(hostile: str, shown: str) -> None:
     assert one_line(hostile) == shown
 
 

@@ -12,7 +12,7 @@ from support.acp_editors import Editor, Refused, an_editor, scripted_agent, spok
 from support.homes import wait_until
 
 MAX_MIB = 90
-"""What the proxy may use: its modules, and what waits for a peer on both sides."""
+"""The memory that the proxy may use: its modules, and the data that wait for a peer on both sides."""
 
 
 @pytest.mark.slow  # tens of megabytes

@@ -66,7 +66,7 @@ async def on_path(peer: Peer) -> list[str]:
     return [it if isinstance(it, str) else it[0]["text"] for it in contents]
 
 
-async def test_what_was_recorded_is_not_imported_again(agents_home: Path, tmp_path: Path) -> None:
+async def test_recorded_messages_are_not_imported_again(agents_home: Path, tmp_path: Path) -> None:
     assert session_ids("claude-code", SESSION)[0] == SESSION
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()

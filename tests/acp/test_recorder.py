@@ -117,7 +117,7 @@ def test_a_failed_call_has_an_error_as_its_result() -> None:
     assert spoken(it.drafts)[-1] == ("toolResult text", "no such file")
 
 
-def test_what_an_unfinished_call_has_shown_is_kept_when_the_turn_ends() -> None:
+def test_the_output_of_an_unfinished_call_is_kept_when_the_turn_ends() -> None:
     it = recorder()
     prompt(it, "hello")
     call(it, "c", title="run", status="in_progress", rawInput={"cmd": "make"})

@@ -110,7 +110,7 @@ def test_an_observer_sees_the_session_and_sends_no_prompts(home: Locations, tmp_
         wait_until(lambda: second.said() == "Three.")
 
 
-def test_what_a_killed_process_left_is_recognized_and_the_next_one_takes_the_session(
+def test_the_socket_of_a_killed_process_is_recognized_and_the_next_one_takes_the_session(
     home: Locations, tmp_path: Path
 ) -> None:
     memory = tmp_path / "memory"

@@ -1,4 +1,4 @@
-"""What a newer agent writes, and our reader does not know, is said by name."""
+"""Kinds of lines of a newer agent that our reader does not know are reported by name."""
 
 import json  # noqa: TID251 - lines as an agent writes them
 from pathlib import Path

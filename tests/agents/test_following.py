@@ -32,7 +32,7 @@ async def listed(peer: Peer, name: str = "claude-code") -> dict[str, Any]:
     return dict(found)
 
 
-async def test_what_a_followed_agent_writes_is_announced_to_subscribers(
+async def test_lines_of_a_followed_agent_are_announced_to_subscribers(
     agents_home: Path, tmp_path: Path
 ) -> None:
     claude = WritingClaude(agents_home)

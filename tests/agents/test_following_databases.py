@@ -55,7 +55,7 @@ async def has_problem(peer: Peer, part: str) -> bool:
     return any(part in it["message"] for it in (await listed(peer))["problems"])
 
 
-async def test_what_opencode_writes_is_announced_and_found(peer: Peer, opencode: WritingOpenCode) -> None:
+async def test_messages_of_opencode_are_announced_and_found(peer: Peer, opencode: WritingOpenCode) -> None:
     opencode.begins()
     opencode.asks("Where is the heron?")
     opencode.says("In the reeds.")
@@ -191,7 +191,7 @@ async def _is_gone(peer: Peer, session: str) -> bool:
     return bool((await info(peer, session))["origin"]["gone"])
 
 
-async def test_what_is_taken_back_stays_as_a_branch(peer: Peer, opencode: WritingOpenCode) -> None:
+async def test_messages_that_are_taken_back_stay_as_a_branch(peer: Peer, opencode: WritingOpenCode) -> None:
     opencode.begins()
     opencode.asks("first")
     kept = opencode.says("kept")

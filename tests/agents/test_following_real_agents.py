@@ -19,7 +19,7 @@ from support.real_agents import NAMES, RealAgents, read_call
 from support.scripted_model import ScriptedModel
 
 PROMPT_TOKENS, ANSWER_TOKENS = 11, 7
-"""What the scripted model counts for every request."""
+"""The tokens that the scripted model counts for every request."""
 
 pytestmark = [pytest.mark.agents, pytest.mark.slow]
 

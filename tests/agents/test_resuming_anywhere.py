@@ -40,7 +40,7 @@ class Desk:
     shell: Shell
 
     def command(self, *words: str) -> Any:
-        """What a command prints with --json, run where the agents are installed."""
+        """Return the output of a command with --json, run where the agents are installed."""
         return self.shell(*words, "--json", **self.agents.environment(self.project)).json
 
     def goes_on(self, session_id: str, agent: str, text: str) -> Request:

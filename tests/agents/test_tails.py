@@ -1,4 +1,4 @@
-"""What is added to a large file gives the entries that the whole file gives."""
+"""Lines added to a large file give the entries that the whole file gives."""
 
 from pathlib import Path
 from typing import Any

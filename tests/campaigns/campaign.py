@@ -1,4 +1,4 @@
-"""What a campaign is, the ground that it is given, and the figures that it comes back with."""
+"""The type of a campaign, the ground that it is given, and the figures that it returns."""
 
 import random
 import signal
@@ -30,7 +30,7 @@ class TookTooLong(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Figures:
-    """What a campaign did. A loss is not counted but raised: whoever comes back has lost nothing.
+    """The result of a campaign. A loss is not counted but raised: a campaign that returns has lost nothing.
 
     `rounds` lives, cuts or cases; `faults` kills, refusals, damages and the like that were injected; `tried`
     bytes that went through the daemon; `checked` acknowledgements, deliveries or answers that were verified.
@@ -61,7 +61,7 @@ class Ground:
     minutes: float | None = None
     dice: random.Random = field(init=False)
     missing: list[str] = field(default_factory=list)
-    """What a part of the campaign could not do on this machine."""
+    """A part of the campaign that this machine does not allow."""
 
     def __post_init__(self) -> None:
         self.dice = random.Random(f"{self.name} {self.seed}")

@@ -99,7 +99,7 @@ def _append(daemon: BlockingDaemon, number: int) -> list[str]:
 
 
 def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
-    """What clients do all day; the names of the new entries."""
+    """Do the daily work of clients. Returns the names of the new entries."""
     names = _append(daemon, number)
     entries = entries_of(daemon.call("session/entries", {"sessionId": _SESSION, "entryIds": names}))
     _check_times(entries, jump)

@@ -9,7 +9,7 @@ from campaigns.campaign import hold
 from campaigns.wires import message, reply
 
 _CHANGING: Final = frozenset(("duplicate", "session", "autoCompact", "logId"))
-"""What an answer says of the session as it is now, or of the request that brought it."""
+"""The fields of an answer about the session as it is now, or about the request itself."""
 _SMALL: Final = {"contextWindow": 4_000, "reserveTokens": 1_000, "keepRecentTokens": 500}
 _NOT_NOW: Final = frozenset(("nothingToCompact", "wouldBreakTree", "leafConflict"))
 """Refusals that depend on where others have moved the leaf."""
@@ -53,7 +53,7 @@ class Request:
     def take(self, results: list[dict[str, Any]], refusals: Sequence[str] = (), lost: int = 0) -> None:
         """Hear what came of sendings of the same moment: answers, kinds of refusals, and how many are without either.
 
-        What is refused may be carried out by a sending that comes later. Raises `Broken` when these are not the
+        A refused request may be carried out by a later attempt. Raises `Broken` when these are not the
         answers to one request.
         """
         known = self.answer is not None
@@ -85,7 +85,7 @@ def _is_repeat(result: dict[str, Any]) -> bool:
 
 
 def _facts(result: dict[str, Any]) -> dict[str, Any]:
-    """What stays the same in the answers to all repeats."""
+    """The part that stays the same in the answers to all repeats."""
     if "entries" in result:
         return {"entries": [(it["id"], it["seq"]) for it in result["entries"]]}
     told = {name: value for name, value in result.items() if name not in _CHANGING}

@@ -172,7 +172,7 @@ def _overwrite(path: Path, data: bytes) -> None:
 
 
 def _entries_in(data: bytes) -> list[dict[str, Any]]:
-    """What can be read of a file without any code of the product: whole lines with a type and an id."""
+    """Return the readable lines of a file without any code of the product: whole lines with a type and an id."""
     lines = (_object(line) or {} for line in data.split(b"\n")[1:])
     return [
         it for it in lines if isinstance(it.get("type"), str) and isinstance(it.get("id"), str) and it["id"]
@@ -206,7 +206,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 
 
 def _check_appended(path: Path, damaged: bytes, *, acknowledged: bool) -> None:
-    """What was there is there: in the file, or what was torn off beside it. What was acknowledged is a line."""
+    """All earlier bytes are there: in the file, or torn off beside it. Acknowledged entries are lines."""
     now = path.read_bytes()
     beside = [it.read_bytes() for it in path.parent.glob(f"{path.name}.*")]
     if not now.startswith(damaged):

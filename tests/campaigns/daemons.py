@@ -21,7 +21,7 @@ from sessiond.client.daemon import Daemon
 from sessiond.paths import Locations, find_locations
 
 PATIENCE = 60.0
-"""Seconds that anything may take before it counts as hung. What waits ends as soon as it can."""
+"""Seconds that anything may take before it counts as hung. A wait ends as soon as it can."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Home:
         """A daemon as a child of ours, in the foreground, ready; killed when the block ends.
 
         `under` is put before its command line, as a tracer is; `module` may be another that serves; `more` are
-        variables of its environment. What it says on standard error goes to `state/stderr`.
+        variables of its environment. Its standard error goes to `state/stderr`.
         """
         Path(self.locations.state).mkdir(mode=0o700, parents=True, exist_ok=True)
         store_images_as_blobs(self.folder)

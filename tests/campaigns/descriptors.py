@@ -100,7 +100,7 @@ class _Scene:
         )
 
     def look_at_descriptors(self) -> None:
-        """What reads files in the background may have some of them open at a given moment, and closes them again."""
+        """Background readers may have some files open at a given moment, and close them again."""
         most = self.limit * 0.75
         until(
             lambda: self.ask("server/status")["descriptorCount"] < most,

@@ -229,7 +229,7 @@ SCENES: dict[str, tuple[Callable[[Scene], None], str]] = {
     "no descriptors left": (_no_descriptors, "true"),
     "a log that cannot be written": (_nothing_to_log_to, "mkdir -p state/sessiond.log"),
 }  # fmt: skip
-"""What happens, and what is done in the home before the daemon starts in it."""
+"""A case: its name, and the changes to the home before the daemon starts in it."""
 
 
 def run(ground: Ground) -> Figures:

@@ -21,7 +21,7 @@ Content = Literal["synced only", "all", "prefix", "torn", "holes"]
 
 @dataclass
 class _File:
-    """What was done to one file, in order; `synced` of it is on the disk for good."""
+    """The writes to one file, in order; `synced` of them are durable."""
 
     done: list[tuple[int, int, bytes]] = field(
         default_factory=list
@@ -43,7 +43,7 @@ class _Change:
 
 
 class Disk:
-    """What a daemon did up to a moment, split into what is on the disk for good and what may be."""
+    """The steps of a daemon up to a moment, split into durable ones and those that may be on the disk."""
 
     def __init__(self, before: Path, events: Iterable[Event]) -> None:
         self._files: dict[int, _File] = {}

@@ -27,10 +27,10 @@ REFUSALS: dict[str, tuple[str, ...]] = {
     "pread64": ("EIO", "EINTR"),
     "getdents64": ("EIO",),
 }
-"""What each kind of call may be refused with; the first is what a short run tries."""
+"""The errors of each kind of call; a short run tries the first."""
 
 KINDS = {"storageFull", "storageFailed", "readOnly", "foreignWriter", "sessionDamaged"}
-"""What a client may be told."""
+"""The kinds of errors that a client may get."""
 
 _ENDLESS = {"EINTR"}
 """Python tries again when a signal came, as it should: for ever, were there one every time."""

@@ -1,4 +1,4 @@
-"""What must hold for any bytes at all: one function each, which raises when it does not.
+"""Promises for any bytes at all: one function each, which raises if its promise is broken.
 
 They run under hypothesis, under atheris, and over `tests/data/fuzz`, where what once broke one of them is kept.
 """
@@ -137,7 +137,7 @@ _SESSION: Final = b"""{"type":"session","version":3,"id":"s","timestamp":"2026-0
 
 
 def seeds(target: str) -> list[bytes]:
-    """What a fuzzer begins with: good input, and what once was a defect."""
+    """Return the first inputs of a fuzzer: good input, and input that once was a defect."""
     requests = [
         b'{"jsonrpc":"2.0","id":1,"method":"session/append","params":{"sessionId":"s","entries":[{"type":"x"}]}}',
         b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":"\\ud83d\\ude00"}}',
@@ -163,5 +163,5 @@ def seeds(target: str) -> list[bytes]:
 
 
 def kept(target: str) -> list[bytes]:
-    """What once was a defect."""
+    """Return inputs that once were defects."""
     return [it.read_bytes() for it in sorted((_DATA / "fuzz" / target).glob("*")) if it.is_file()]

@@ -114,7 +114,7 @@ async def _append(
 
 
 def _check_foreign_bytes(log: LogOnDisk, names: list[str], seed: int) -> None:
-    """What the programs wrote is in the file, but for the half lines that lie beside it."""
+    """The lines of the programs are in the file, but for the half lines that lie beside it."""
     theirs = [
         raw
         for seq, (raw, line) in enumerate(zip(log.raw, log.lines, strict=True))

@@ -26,7 +26,7 @@ _LOAD: Final = Load(
 )
 
 _RANGES: Final = ((1, 1), (1, 2), (1, 3), (1, 2))
-"""What the daemons speak that follow one another: newer, newer still, and back. The clients speak version 1."""
+"""The versions of the daemons that follow one another: newer, newer still, and back. The clients speak version 1."""
 
 
 def _run(home: Home, *words: str, oldest: int, newest: int) -> "subprocess.CompletedProcess[str]":

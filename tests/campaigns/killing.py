@@ -180,7 +180,7 @@ class Season:
         tally.tried += sum(writer.tried for writer in self._writers)
 
     async def _check_served(self, ledger: Ledger, log: LogOnDisk) -> None:
-        """What the daemon reads out is the file, line by line."""
+        """The daemon returns the file, line by line."""
         at, log_id = 0, ""
         while at < len(log.lines) - 1:
             page = await self._reader.entries(

@@ -25,7 +25,7 @@ _PACE = 0.5
 
 @dataclass
 class Tally:
-    """What was acknowledged in each session, and how long the good clients waited."""
+    """The acknowledged entries of each session, and the waiting times of the good clients."""
 
     acknowledged: dict[str, dict[str, int]] = field(default_factory=dict)
     quiet: list[float] = field(default_factory=list)
@@ -239,7 +239,7 @@ def _half_open(home: Home, said: bytes) -> socket.socket:
 
 
 async def _comes_to_an_end(wire: Wire) -> None:
-    """Who was deaf and listens again finds what there was for it, or that it was let go: nothing half."""
+    """A client that reads again finds all its messages, or that it was disconnected: nothing half."""
     wire.reads.set()
     with contextlib.suppress(Gone, Refused):
         await wire.call("server/status")
@@ -362,7 +362,7 @@ async def _until(keeper: Wire, holds: Callable[[dict[str, Any]], bool], otherwis
 
 
 def _longest_hold(report: Path, began: float) -> str:
-    """What held the daemon's event loop longest since it listens, by the processor time of its thread."""
+    """Return the longest hold of the daemon's event loop since it listens, by the processor time of its thread."""
     lines = report.read_bytes().split(b"\n")[:-1]
     holds = (it for it in map(msgspec.json.decode, lines) if it["ended"] - it["wall"] > began)
     longest = max(holds, key=lambda it: it["cpu"], default=None)

@@ -1,7 +1,7 @@
 """A file system in a file, whose power can be cut: mounted through a loop device, shut down by an ioctl.
 
-Needs root, loop devices and mounts. Whatever was set up is taken down again, also what an earlier run left that
-was killed.
+Needs root, loop devices and mounts. Everything that was set up is taken down again, also the rest of an earlier run
+that was killed.
 """
 
 import contextlib

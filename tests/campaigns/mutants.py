@@ -66,7 +66,7 @@ def run(ground: Ground) -> Figures:
 
 
 def _catch(ground: Ground, nurse: Nursery, mutant: Mutant) -> str:
-    """What the trial says of the bug; empty when it says nothing."""
+    """Return the finding of the trial; empty if it found nothing."""
     try:
         mutant.trial(trials.fresh(ground, mutant.bug), nurse, (mutant.bug, *mutant.machine))
     except TookTooLong:

@@ -68,7 +68,7 @@ def a_sync_that_fails() -> None:
 
 @_fault
 def syncs_that_come_late() -> None:
-    """What was only written is left to the end of the daemon, or to whoever asks."""
+    """Lines that were only written are synced at the end of the daemon, or on a request."""
     _replace(_module("store.files.commit"), "_SYNC_WRITTEN_AFTER", 3600.0)
 
 
@@ -243,13 +243,13 @@ def a_repair_that_throws_away() -> None:
 
 @_fault
 def half_a_batch_counts() -> None:
-    """What a crash left of a batch is taken for entries."""
+    """The rest of a batch after a crash is taken for entries."""
     _replace(_module("hub.session.log_reader"), "first_of_incomplete_batch", lambda tree, read: None)
 
 
 @_fault
 def a_trash_that_deletes() -> None:
-    """What goes to the trash is gone."""
+    """A trashed session is deleted."""
     log_file = _module("store.files.logfile").LogFile
     move = log_file.move
 
@@ -293,7 +293,7 @@ def half_a_write_stays() -> None:
 
 @_fault
 def a_short_write_counts_as_whole() -> None:
-    """What a write did not take is forgotten."""
+    """Bytes that a write did not take are forgotten."""
     piece = _module("store.files.appending").WrittenPiece
 
     def write(self: Any, start: int, data: bytes) -> Any:
@@ -398,7 +398,7 @@ def a_journal_that_is_not_read() -> None:
 
 @_fault
 def no_look_at_the_expected_leaf() -> None:
-    """What a client expects of the leaf is not looked at."""
+    """The expected leaf of a client is not checked."""
     module = _module("hub.session.entry_placement")
     _replace(module, "_place", lambda tree, placement, leaf: (leaf, False))
 
@@ -418,7 +418,7 @@ def a_gap_for_followers() -> None:
 
 @_fault
 def one_connection_for_all() -> None:
-    """What was written for one client goes to the one that came last."""
+    """Messages for one client go to the one that came last."""
     connection = _module("rpc.connection").Connection
     made = connection.connection_made
     all_of_them: list[Any] = []

@@ -1,6 +1,6 @@
 """Daemons by the hundred: one process loads the product once, and each daemon is a fork of it.
 
-What runs in a fork is the product's own `server.main.run`, under its own home, as a process of its own. Before
+A fork runs the product's own `server.main.run`, under its own home, as a process of its own. Before
 that, faults of `mutations` may be put into it by name; the product knows nothing of them.
 """
 

@@ -1,4 +1,4 @@
-"""What one client would be answered if each of its requests waited for the one before: a model of a few sessions.
+"""The answers to one client if each of its requests waited for the one before: a model of a few sessions.
 
 It knows nothing of the daemon: `plan` makes up requests, and beside each the check that its answer must pass.
 """
@@ -62,7 +62,7 @@ class Session:
 
     @property
     def tokens(self) -> int:
-        """What the updates on that way come to."""
+        """Return the sum of the updates on that way."""
         return sum(_TOKENS for it in self._way if it in self.updates)
 
     @property
@@ -79,7 +79,7 @@ class Plan:
 
     Args:
         chance: Where all chance comes from.
-        prefix: What the ids begin with, so that several plans may be tried on one daemon.
+        prefix: The start of the ids, so that several plans may be tried on one daemon.
     """
 
     def __init__(self, chance: random.Random, prefix: str) -> None:

@@ -18,7 +18,7 @@ def command(oldest: int, newest: int, *words: str) -> list[str]:
 
 
 def build(newest: int) -> str:
-    """What that sessiond calls itself."""
+    """The version of that sessiond."""
     return f"{newest}.0.0"
 
 

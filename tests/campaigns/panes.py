@@ -1,6 +1,6 @@
 """Terminals in one folder, each with its session, while daemons end in every way and panes open and close.
 
-The commands are typed into real panes of tmux. What each pane has is known from what its commands have printed; a
+The commands are typed into real panes of tmux. The session of each pane is known from the output of its commands; a
 command that was cut off by the daemon's death may have done what it was to do, or not.
 """
 
@@ -33,7 +33,7 @@ _IDLE: Final = 1
 
 @dataclass
 class _Standing:
-    """What a pane has: its session, and whether a command that was cut off may have given it another one."""
+    """The state of a pane: its session, and whether a command that was cut off may have given it another one."""
 
     session: str | None = None
     is_uncertain: bool = False

@@ -37,7 +37,7 @@ class Event(msgspec.Struct, array_like=True, frozen=True):
 
 
 def events_of(record: Path) -> list[Event]:
-    """What was recorded, in the order in which it was done; half an event at the end is left out."""
+    """Return the recorded events in order; half an event at the end is left out."""
     return list(_decoded(record.read_bytes()))
 
 
@@ -85,7 +85,7 @@ class _Recorder:
         self._wrap("dup2", lambda kind, fd, other, *_: {"fd": fd, "size": other, "kind": kind})
         self._wrap_open_and_close()
         store: Any = module
-        # What another fault has put in stays; it calls what is recorded.
+        # The function of another fault stays; it calls the recorded one.
         calls = {"write": os.write, "ftruncate": os.ftruncate, **getattr(store.Syscalls, "keywords", {})}
         store.Syscalls = functools.partial(syscalls.Syscalls, **calls)
         transport: Any = asyncio.selector_events._SelectorSocketTransport  # type: ignore[attr-defined]

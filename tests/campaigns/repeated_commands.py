@@ -137,7 +137,7 @@ class Season:
             raise Gone
 
     async def _say_again(self, request: Request) -> None:
-        """What was answered is answered the same, or there is nothing any more that could be opened."""
+        """A repeated request has the same answer, or there is nothing any more that could be opened."""
         try:
             async with asyncio.timeout(PATIENCE):
                 answer = await self._chance.choice(self._wires).send(request.method, request.params)
@@ -162,7 +162,7 @@ class Season:
         return None
 
     def _story(self, request: Request) -> str:
-        """What clients did with the session of a request, for whoever looks for a defect."""
+        """Return the requests of clients about the session of a request, to find a defect."""
         lives = [life for clerk in self._clerks for life in clerk.lives if request in life.requests]
         return "; ".join(
             f"{it}: {it.made_new} of {it.answers} answers new, {it.lost} lost, {it.unread} unread"

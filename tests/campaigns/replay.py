@@ -73,7 +73,7 @@ def replay(
 
 @dataclass(frozen=True)
 class Film:
-    """What was recorded: the disk before, all that was done, and what was answered."""
+    """A recording: the disk before, all steps, and the answers."""
 
     before: Path
     events: list[Event]
@@ -83,7 +83,7 @@ class Film:
 
 @dataclass(frozen=True)
 class Told:
-    """What clients had been told at a tick: answers to the first client, and entries that somebody has seen."""
+    """The messages to clients until a tick: answers to the first client, and entries that a client has seen."""
 
     tick: int
     answers: int
@@ -270,7 +270,7 @@ class Checker:
             daemon.call("session/open", {"sessionId": session_id})
 
     def _check_entries(self, daemon: BlockingDaemon, session_id: str, entries: dict[str, int]) -> None:
-        """What anybody was told of as synced is there, is shown, and stays when somebody goes on."""
+        """Entries that were reported as synced are there, are shown, and stay when a client goes on."""
         sent = self.film.course.sent
         due = {
             name: seq

@@ -1,4 +1,4 @@
-"""What a recorded daemon is asked to do, and what must be on the disk for good once it has answered.
+"""The requests to a recorded daemon, and the state that must be durable after each answer.
 
 First every kind of change, one after the other; then clients who write to several sessions at once.
 """
@@ -36,7 +36,7 @@ Snapshot = dict[str, Kept]
 
 @dataclass
 class Course:
-    """What happened: `steps[k]` is what must hold after k answers to the first client.
+    """The events: `steps[k]` must hold after k answers to the first client.
 
     `sent` has the entries that were sent by the others, by id: with which session and durability.
     """

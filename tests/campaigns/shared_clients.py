@@ -44,7 +44,7 @@ async def patiently(peer: Peer, method: str, **params: Any) -> Any:
 
 
 class SharedClient:
-    """Appends to a session, one request after the other. What has no answer is sent again if its entries have ids."""
+    """Appends to a session, one request after the other. Without an answer, entries with ids are sent again."""
 
     def __init__(self, name: str, home: Home, session_id: str, dice: random.Random) -> None:
         self.done: list[Append] = []
@@ -176,7 +176,7 @@ class Watcher:
             self.last = it["seq"]
 
     def read(self, first: int) -> Read:
-        """What it was told after line `first`."""
+        """Return the lines that it was sent after line `first`."""
         return Read(str(self._home.folder), tuple((seq, name) for seq, name in self.lines if seq > first))
 
 

@@ -64,7 +64,7 @@ def _starter_is_killed(home: Home, chance: random.Random) -> Callable[[], None]:
     )  # fmt: skip
     starter.kill()
     starter.wait()
-    # Whoever dies with the lock in his hand leaves it free: that is all that others may see of it.
+    # A process that dies with the lock leaves it free: others may see no more of it.
     spawning = subprocess.Popen(
         [sys.executable, "-P", "-m", "sessiond", "list"], env=home.environment, start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -19,7 +19,7 @@ NOBODY: Final = 65_534
 
 
 def as_user(uid: int) -> tuple[str, ...]:
-    """What to put before a command that another user is to run. He may read this Python, wherever it lies."""
+    """Return the words before a command that another user is to run. That user may read this Python."""
     return (
         "setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=+dac_read_search",
         "--ambient-caps=+dac_read_search", "--",
@@ -184,7 +184,7 @@ def without_standard_streams(spot: Spot) -> None:
 
 
 def behind_a_pipe_that_waits_for_all(spot: Spot) -> None:
-    """What starts the daemon on the way ends when it is done, though the daemon goes on."""
+    """A command that starts the daemon ends when it is done, though the daemon goes on."""
     shell = f'"{sys.executable}" -P -m sessiond new --cwd /w 2>&1 | cat'
     subprocess.run(
         ["/bin/sh", "-c", shell], env=spot.environment, cwd="/", timeout=PATIENCE, check=True,

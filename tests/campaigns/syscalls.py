@@ -12,7 +12,7 @@ CALLS = (
     "write", "fdatasync", "fsync", "rename", "openat", "ftruncate", "unlink", "mkdir", "link", "dup2,dup3",
     "pwrite64", "fchmod", "utimensat", "sendto",
 )  # fmt: skip
-"""What changes a file or a name, or tells somebody; each kind is counted by itself. `sendto` is an answer."""
+"""Calls that change a file or a name, or send a message; each kind is counted by itself. `sendto` is an answer."""
 
 
 def run(ground: Ground) -> Figures:

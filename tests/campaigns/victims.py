@@ -1,4 +1,4 @@
-"""What a daemon may be killed in the middle of: each victim with what must hold afterwards.
+"""The operations during which a daemon is killed: each victim with the promises that must hold afterwards.
 
 A victim prepares a home, does one thing, and says after a death what the home must look like: the thing is done
 or it is not, nothing between, and nothing that was there before is lost.
@@ -42,7 +42,7 @@ class Stage:
         return self.home.folder / "data"
 
     def files(self, pattern: str) -> list[Path]:
-        """What lies under `data`, but for what is hidden: half-made files of whoever was killed."""
+        """Return the files under `data`, but for hidden ones: half-made files of a killed process."""
         return sorted(it for it in self.data.glob(pattern) if it.is_file() and not it.name.startswith("."))
 
     def log(self, session_id: str = SESSION) -> LogOnDisk:

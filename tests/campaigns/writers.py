@@ -21,7 +21,7 @@ _PIECE = 100_000  # characters; strings of more than 500,000 would be taken out 
 
 @dataclass(frozen=True)
 class Load:
-    """What is written. `sizes` are characters of an entry; lives last up to `longest_life` seconds of work.
+    """The entries to write. `sizes` are characters of an entry; lives last up to `longest_life` seconds of work.
 
     After `season` rounds the sessions are left for new ones: logs stay short, and creation is under fire, too.
     A short run takes about `seconds`.
@@ -40,7 +40,7 @@ class Load:
 
 @dataclass
 class Batch:
-    """What was sent as one append; `seqs` is empty until it was acknowledged."""
+    """The entries of one append; `seqs` is empty until it was acknowledged."""
 
     entries: list[dict[str, Any]]
     durability: t.Durability
@@ -86,7 +86,7 @@ class Ledger:
 
 
 class Writer:
-    """Appends batches with ids of its own. What got no answer is sent again until there is one."""
+    """Appends batches with ids of its own. A batch without an answer is sent again until there is one."""
 
     def __init__(self, name: str, daemon: Daemon, ledgers: Sequence[Ledger]) -> None:
         self._name = name

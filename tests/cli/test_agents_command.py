@@ -60,6 +60,6 @@ def test_the_name_of_a_file_of_an_agent_cannot_control_the_terminal(tmp_path: Pa
         ("forget", "a", "b"),
     ],
 )  # fmt: skip
-def test_what_makes_no_sense_is_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_arguments_that_make_no_sense_are_refused(tmp_path: Path, words: tuple[str, ...]) -> None:
     with a_shell(tmp_path) as shell:
         assert shell.run("agents", *words).code == 2

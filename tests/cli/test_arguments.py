@@ -48,7 +48,7 @@ def test_the_last_of_several_values_wins_and_all_can_be_had_in_order() -> None:
     "words",
     [[], ["a", "b", "c"], ["e", "--titel", "x"], ["e", "--title"], ["e", "--all=1"], ["e", "-x"], ["--=x"]],
 )
-def test_what_cannot_be_understood_is_refused(words: list[str]) -> None:
+def test_arguments_that_cannot_be_understood_are_refused(words: list[str]) -> None:
     with pytest.raises(UsageError):
         read(*words)
 
@@ -96,7 +96,7 @@ def test_a_word_that_an_option_does_not_take_is_refused_before_anything_is_sent(
     check(parse("export", DECLARED["export"], ["--format", "html", "--output", "pdf"]))
 
 
-def test_what_other_programs_call_a_command_leads_to_ours() -> None:
+def test_the_name_of_a_command_in_other_programs_leads_to_ours() -> None:
     assert did_you_mean("checkout") == "Did you mean sessiond branch?"
     assert did_you_mean("lst") == "Did you mean sessiond list?"
     assert not SIMILAR_COMMANDS.keys() & DECLARED.keys()

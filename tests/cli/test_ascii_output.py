@@ -56,7 +56,7 @@ def test_the_c_locale_gets_ascii_on_a_terminal(shell: Shell, pager: str) -> None
 
 
 @pytest.mark.slow
-def test_what_reads_the_same_is_replaced_and_the_rest_is_escaped_as_in_json(shell: Shell) -> None:
+def test_characters_with_an_ascii_twin_are_replaced_and_the_rest_is_escaped_as_in_json(shell: Shell) -> None:
     title = seen(shell, "show", "atlas-one", SESSIOND_PAGER="cat", LC_ALL="C").out
     assert 'Pok\\u00e9mon -> "quoted" ... \\u65e5\\u672c \\ud83c\\udf88' in title
 
@@ -72,7 +72,7 @@ def test_json_has_the_same_characters_as_escapes(shell: Shell) -> None:
     assert ran.json["session"]["title"] == SAID
 
 
-def test_what_is_exported_to_a_file_keeps_its_characters(shell: Shell) -> None:
+def test_an_export_to_a_file_keeps_its_characters(shell: Shell) -> None:
     assert SAID in shell("export", "atlas-one", "--format", "jsonl", LC_ALL="C").out
 
 

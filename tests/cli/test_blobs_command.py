@@ -65,5 +65,5 @@ def test_a_missing_blob_is_told_on_standard_error(shell: Shell) -> None:
 @pytest.mark.parametrize(
     "words", [("blobs", "sweep"), ("blobs", "--yes"), ("blobs", "collect", "--days", "x")]
 )
-def test_what_makes_no_sense_is_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
+def test_arguments_that_make_no_sense_are_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell.run(*words).code == 2

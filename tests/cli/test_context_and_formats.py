@@ -94,7 +94,7 @@ def test_every_entry_of_the_path_is_explained(shell: Shell) -> None:
     assert shell("context", session, "--explain", PYTHONUTF8="0", PYTHONIOENCODING="ascii").out.isascii()
 
 
-def test_what_was_changed_for_a_provider_is_marked(shell: Shell) -> None:
+def test_changes_for_a_provider_are_marked(shell: Shell) -> None:
     session = shell("new").lines[0]
     shell("append", session, "--user", "One", "--user", "Two")
     lines = shell("context", session, "--explain", "--format", "anthropic").lines
@@ -151,7 +151,7 @@ GOOGLE = {
         ("google", {"role": "user", "parts": [{"text": "Why?"}]}, GOOGLE),
     ],
 )
-def test_what_a_provider_was_sent_and_what_it_answered_are_appended(
+def test_a_request_to_a_provider_and_its_answer_are_appended(
     shell: Shell, format: str, question: dict[str, Any], answer: dict[str, Any]
 ) -> None:
     session = shell("new").lines[0]
@@ -178,7 +178,7 @@ def test_entries_of_other_types_and_with_ids_of_their_own_go_along(shell: Shell)
     assert shell("append", session, "--format", "openai", "-", stdin=lines).lines[1] == "q1"
 
 
-def test_what_no_provider_sends_is_refused(shell: Shell) -> None:
+def test_messages_that_no_provider_sends_are_refused(shell: Shell) -> None:
     session = shell("new").lines[0]
     assert shell.run("append", session, "--format", "openai", "--user", "x").code == 2
     assert shell.run("append", session, "--format", "openai", "--json-entry", '{"role": "cook"}').code == 1

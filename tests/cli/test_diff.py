@@ -46,7 +46,7 @@ def test_all_shows_every_entry(shell: Shell) -> None:
     assert ["-", "a15", "user", "Step", "15"] in words
 
 
-def test_what_the_daemon_said_is_there_for_scripts(shell: Shell) -> None:
+def test_the_response_of_the_daemon_is_there_for_scripts(shell: Shell) -> None:
     found = shell("diff", "atlas-one", "a19", "b0", "--json").json
     assert (found["ancestorId"], len(found["left"]["entryIds"])) == ("q", 20)
 

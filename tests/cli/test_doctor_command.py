@@ -21,7 +21,7 @@ MACHINE = {
     "warningsLogged",
     "noLingering", "wrongClock",
 }  # fmt: skip
-"""What the machine that the tests run on may have by itself."""
+"""Findings that the machine of the tests may have by itself."""
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_an_endpoint_that_cannot_be_read_is_written_anew(shell: Shell) -> None:
     assert "damagedEndpoint" not in kinds(shell.run("doctor", "--json"))
 
 
-def test_what_a_killed_daemon_leaves_behind_is_only_worth_a_note(shell: Shell) -> None:
+def test_leftovers_of_a_killed_daemon_are_only_worth_a_note(shell: Shell) -> None:
     a_session(shell)
     daemon = endpoint(shell)["pid"]
     os.kill(daemon, signal.SIGKILL)

@@ -53,13 +53,13 @@ def test_a_defect_of_ours_is_not_dressed_up() -> None:
         errors.report(ZeroDivisionError())
 
 
-def test_what_was_perhaps_meant_is_offered_first() -> None:
+def test_similar_ids_are_offered_first() -> None:
     told = errors.describe(refused("sessionNotFound", didYouMean=["a1\x1b[2J", "a2"]))
     assert told is not None
     assert told[1] == "Did you mean a1 or a2?"
 
 
-def test_what_the_daemons_sentence_already_offers_is_not_offered_twice() -> None:
+def test_a_suggestion_in_the_sentence_of_the_daemon_is_not_repeated() -> None:
     data = {"kind": "sessionNotFound", "details": {"didYouMean": ["a1", "a2"]}}
     told = errors.describe(RpcError(1404, "'a' is the beginning of several ids: a1, a2.", data))
     assert told is not None

@@ -48,7 +48,7 @@ def test_a_file_is_imported_once_and_its_session_can_be_read(shell: Shell, tmp_p
     assert "1 unchanged" in again.err
 
 
-def test_what_cannot_be_imported_is_named_and_fails(shell: Shell, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_imported_is_named_and_fails(shell: Shell, tmp_path: Path) -> None:
     ran = shell.run("import", source(tmp_path, b"no session\n"))
     assert (ran.code, ran.lines) == (1, [])
     assert "skipped" in ran.err
@@ -101,7 +101,7 @@ def test_a_session_is_exported_as_a_transcript(shell: Shell) -> None:
     assert shell("export", told(shell)).out.startswith("# Flaky\n")
 
 
-def test_what_is_exported_can_be_imported_again(shell: Shell, tmp_path: Path) -> None:
+def test_an_exported_session_can_be_imported_again(shell: Shell, tmp_path: Path) -> None:
     session, target = told(shell), str(tmp_path / "out.jsonl")
     shell("export", session, "--format", "go", "-o", target)
     assert shell.run("export", session, "--format", "go", "-o", target).code == 1

@@ -1,4 +1,4 @@
-"""What is written to a terminal: our own sequences pass, all others are shown as text."""
+"""Output to a terminal: our own sequences pass, all others are shown as text."""
 
 import io
 import json  # noqa: TID251 - what a reader of --json would use
@@ -15,7 +15,7 @@ def test_our_own_colors_and_the_erased_line_pass() -> None:
     assert harmless(shown) == shown
 
 
-def test_what_a_terminal_would_obey_is_shown_instead() -> None:
+def test_sequences_that_a_terminal_would_obey_are_shown_instead() -> None:
     assert harmless("a\x1b]0;t\x07b\x9b2Jc\x7f") == "a\\u001b]0;t\\u0007b\\u009b2Jc\\u007f"
     assert harmless("x\u202ey\U000e0041") == "x\\u202ey\\udb40\\udc41"
 

@@ -75,7 +75,7 @@ def test_every_command_with_json_is_run_here() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_printed_is_json_and_nothing_else(names: tuple[Shell, dict[str, str]]) -> None:
+def test_the_output_is_json_and_nothing_else(names: tuple[Shell, dict[str, str]]) -> None:
     shell, ids = names
     codex = str(shell.folder / "codex")
     for line in COMMANDS:

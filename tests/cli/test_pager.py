@@ -51,7 +51,7 @@ def test_an_empty_pager_and_cat_and_a_dumb_terminal_are_none(environ: dict[str, 
         ("tree", "--help"), ("help", "exit-codes"),
     ],
 )  # fmt: skip
-def test_what_may_be_long_goes_through_it(shell: Shell, words: tuple[str, ...]) -> None:
+def test_output_that_may_be_long_goes_through_it(shell: Shell, words: tuple[str, ...]) -> None:
     ran = seen(shell, *words, SESSIOND_PAGER=MARKING)
     assert ran.code == 0
     lines = ran.out.rpartition("\r\x1b[K")[
@@ -98,7 +98,7 @@ def test_a_refusal_is_said_on_the_terminal_with_its_exit_code(shell: Shell) -> N
 
 
 @pytest.mark.slow
-def test_who_leaves_the_pager_early_changes_no_exit_code_and_hears_nothing(shell: Shell) -> None:
+def test_leaving_the_pager_early_changes_no_exit_code_and_prints_nothing(shell: Shell) -> None:
     ran = seen(shell, "schema", SESSIOND_PAGER="head -n 1")
     assert (ran.code, ran.lines) == (0, ["{"])
     torn = shell.folder / "torn.jsonl"

@@ -78,7 +78,7 @@ def test_without_a_daemon_it_loads_nothing_that_connects(shell: Shell) -> None:
 
 
 @pytest.mark.system
-def test_what_readme_tells_fish_shows_it(shell: Shell) -> None:
+def test_the_fish_lines_of_readme_show_it(shell: Shell) -> None:
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("there is no fish: apt-get install fish")

@@ -60,7 +60,7 @@ def test_on_a_narrow_terminal_the_title_stays_and_the_command_has_a_line_of_its_
 
 
 @pytest.mark.parametrize("command", ["search", "recall"])
-def test_what_would_find_nothing_waits_for_sessions_that_are_not_indexed(
+def test_a_search_that_would_find_nothing_waits_for_sessions_that_are_not_indexed(
     tmp_path: Path, command: str
 ) -> None:
     with a_shell(tmp_path) as fresh:
@@ -75,7 +75,7 @@ def test_what_would_find_nothing_waits_for_sessions_that_are_not_indexed(
         assert "could not be searched" not in ran.err
 
 
-def test_what_was_found_is_in_color_where_there_is_color(shell: Shell) -> None:
+def test_matches_are_in_color_where_there_is_color(shell: Shell) -> None:
     out = shell("search", "race", FORCE_COLOR="1").out
     assert "A \x1b[1;33mrace\x1b[0m of" in out
 

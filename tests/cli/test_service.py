@@ -129,7 +129,7 @@ def test_without_a_manager_that_answers_the_commands_are_told_and_clients_start_
         assert desk.run("new", "--id", "atlas-one").returncode == 0
 
 
-def test_what_was_installed_can_be_taken_away_again() -> None:
+def test_an_installed_service_can_be_removed_again() -> None:
     with a_home() as locations:
         desk = Desk(locations, manager_responds=True)
         assert desk.run("uninstall-service").returncode == 0

@@ -17,7 +17,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
         yield shell
 
 
-def test_what_is_said_comes_from_it(shell: Shell) -> None:
+def test_the_text_of_a_message_comes_from_it(shell: Shell) -> None:
     shell("append", "atlas-one", "--user", "Why?", "--assistant", "-", stdin="A race,\nI think.\n")
     assert "  A race,\n  I think." in shell("context", "atlas-one").out
 

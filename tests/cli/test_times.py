@@ -84,7 +84,7 @@ def test_the_last_day_of_a_month_stands_for_a_day_that_the_month_does_not_have()
 @pytest.mark.parametrize(
     "text", ["", "soon", "7", "7x", "2026-13", "2026-02-30", "25:00", "999999 years", "-3d", "2026-11-01T99"]
 )
-def test_what_is_no_time_is_an_error_that_names_the_option_and_says_what_is(text: str) -> None:
+def test_an_invalid_time_is_an_error_that_names_the_option_and_shows_valid_ones(text: str) -> None:
     with pytest.raises(UsageError) as refused:
         period(f"--until={text}")
     assert "--until" in str(refused.value)

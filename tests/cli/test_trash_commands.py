@@ -139,5 +139,5 @@ def test_a_cleanup_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None
         ("purge", "--days", "x"),
     ],
 )
-def test_what_makes_no_sense_is_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
+def test_arguments_that_make_no_sense_are_wrong_usage(shell: Shell, words: tuple[str, ...]) -> None:
     assert shell.run(*words).code == 2

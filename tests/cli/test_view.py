@@ -100,7 +100,7 @@ def test_the_token_is_good_once_and_then_the_cookie_is(viewed: Viewed) -> None:
     page = viewed.get("/", Cookie=kept)
     assert page.status == 200
     assert [it["preview"] for it in data(page.body)["rows"]] == ["Live", "Why?", "A race."]
-    # Whoever points a name of theirs to this machine gets nothing, cookie or not.
+    # A site whose name points to this machine gets nothing, cookie or not.
     assert viewed.get("/", Cookie=kept, Host="evil.example").status == 421
     assert viewed.get("/etc/passwd", Cookie=kept).status == 404
     assert viewed.get("/", Cookie=kept[:-1]).status == 403
@@ -118,7 +118,7 @@ def test_it_listens_on_this_machine_only(viewed: Viewed) -> None:
 
 
 def test_the_token_stands_in_no_command_line(tmp_path: Path) -> None:
-    """What opens a browser is given a file in a folder that only its owner enters, and that is gone afterwards."""
+    """The program that opens a browser gets a file in a private folder, which is gone afterwards."""
     told = tmp_path / "told"
     opener = tmp_path / "opener"
     lead = '"${1#file://}"'
@@ -151,7 +151,7 @@ def browser() -> "Iterator[Browser]":
 
 @pytest.mark.browser
 @pytest.mark.timeout(300)
-def test_what_is_appended_elsewhere_appears_in_the_browser(browser: "Browser", tmp_path: Path) -> None:
+def test_entries_appended_elsewhere_appear_in_the_browser(browser: "Browser", tmp_path: Path) -> None:
     with a_view(tmp_path) as viewed:
         watched = Watched(browser)
         page = watched.page

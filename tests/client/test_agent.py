@@ -1,4 +1,4 @@
-"""What an agent's author relies on: order, whole turns, contexts that fit, failures that leave no trace on the path."""
+"""The promises to the author of an agent: order, whole turns, contexts that fit, no trace of failures on the path."""
 
 import asyncio
 import os
@@ -68,7 +68,7 @@ async def test_closing_a_session_that_nobody_answered_puts_it_into_the_trash(
 # --- appending
 
 
-async def test_what_is_appended_at_once_stands_in_the_order_of_the_calls(
+async def test_entries_appended_at_once_stand_in_the_order_of_the_calls(
     locations: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(locations, tmp_path) as session:
@@ -106,7 +106,7 @@ async def test_after_a_restart_the_session_is_open_again(locations: Locations, t
         assert me.session_ids == [session.id]
 
 
-async def test_what_a_provider_answered_can_be_appended_as_it_is(
+async def test_the_answer_of_a_provider_can_be_appended_as_it_is(
     locations: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(locations, tmp_path) as session:
@@ -257,7 +257,7 @@ async def test_one_turn_is_taken_at_a_time(locations: Locations, tmp_path: Path)
                 raise AssertionError("unreachable")
 
 
-async def test_what_others_say_in_the_middle_of_a_turn_parts_no_call_from_its_result(
+async def test_messages_of_others_in_the_middle_of_a_turn_part_no_call_from_its_result(
     locations: Locations, tmp_path: Path
 ) -> None:
     async with an_agent(locations, tmp_path) as session, connect(locations=locations) as other:

@@ -167,7 +167,7 @@ def test_exit_ends_it_with_the_connection() -> None:
         assert editor.end() == 0
 
 
-def test_what_is_no_frame_is_answered_and_ends_it() -> None:
+def test_bytes_that_are_no_frame_are_answered_and_end_it() -> None:
     with (
         a_home() as locations,
         a_scripted_daemon(locations) as daemon,

@@ -15,7 +15,7 @@ def test_a_request_gets_one_of_its_own_unless_it_has_one() -> None:
     assert commands.repeatable("session/rename", {"commandId": "mine"}) == {"commandId": "mine"}
 
 
-def test_what_reads_and_what_has_an_id_of_its_own_gets_none() -> None:
+def test_requests_that_read_or_have_an_id_of_their_own_get_none() -> None:
     assert commands.repeatable("session/info", {"sessionId": "s"}) == {"sessionId": "s"}
     assert commands.repeatable("state/beginTask", {"id": "mine"}) == {"id": "mine"}
     assert commands.is_repeatable("state/beginTask", {"id": "mine"})

@@ -1,4 +1,4 @@
-"""What a new daemon is told about an editor that was attached to another one."""
+"""The messages to a new daemon about an editor that was attached to another one."""
 
 import json  # noqa: TID251 - messages are read as an editor reads them
 from typing import Any
@@ -44,7 +44,7 @@ def attached(*bodies: bytes) -> Conversation:
 
 
 def met_again(talk: Conversation) -> list[Any]:
-    """What the next daemon hears after the greeting, which it takes."""
+    """Return the messages to the next daemon after the greeting, which it takes."""
     (greeting,) = read(talk.handshake())
     assert talk.to_client(result(greeting["id"], {"capabilities": {}})) is None
     return read(talk.replayed_messages())
@@ -118,7 +118,7 @@ def test_of_settings_the_latest_are_told() -> None:
     assert [it["params"] for it in met_again(talk)[1:]] == [{"settings": 2}]
 
 
-def test_what_only_reads_is_asked_again_once() -> None:
+def test_a_request_that_only_reads_is_sent_again_once() -> None:
     talk = attached(request(7, "textDocument/hover"), request(8, "session/tree", sessionId="s"))
     assert talk.daemon_lost() == []
     assert [it["id"] for it in met_again(talk)[1:]] == [7, 8]
@@ -126,7 +126,7 @@ def test_what_only_reads_is_asked_again_once() -> None:
     assert [it["method"] for it in met_again(talk)] == ["initialized"]
 
 
-def test_what_writes_is_asked_again_once_if_it_has_a_command_id() -> None:
+def test_a_request_that_writes_is_sent_again_once_if_it_has_a_command_id() -> None:
     talk = attached(
         request(7, "session/rename", sessionId="s", title="T", commandId="c"),
         request(8, "state/beginTask", sessionId="s", commandId="d"),
@@ -151,7 +151,7 @@ def test_of_what_may_have_been_done_the_editor_is_told_so(method: str) -> None:
     assert not talk.has_unanswered_requests
 
 
-def test_what_a_leaving_daemon_did_not_begin_is_asked_of_the_next_one() -> None:
+def test_requests_that_a_leaving_daemon_did_not_begin_are_sent_to_the_next_one() -> None:
     talk = attached(request(7, "session/append"))
     refusal = {"code": 1429, "message": "leaving", "data": {"kind": "draining", "retryable": True}}
     assert talk.to_client(message(id=7, error=refusal)) is None
@@ -161,7 +161,7 @@ def test_what_a_leaving_daemon_did_not_begin_is_asked_of_the_next_one() -> None:
     assert talk.to_client(answer) == answer
 
 
-def test_what_was_answered_is_over() -> None:
+def test_an_answered_request_is_over() -> None:
     talk = attached(request(7, "session/append"), request(8, "textDocument/hover"))
     talk.to_client(result(7))
     talk.to_client(message(id=8, error={"code": 1, "message": "no"}))
@@ -194,7 +194,7 @@ def test_questions_of_two_daemons_under_one_id_are_kept_apart() -> None:
     assert json.loads(answer) == {"jsonrpc": "2.0", "id": 1, "result": "new"}
 
 
-def test_what_a_daemon_had_registered_is_taken_back_before_the_next_one_registers_it() -> None:
+def test_registrations_of_a_daemon_are_taken_back_before_the_next_one_registers_them() -> None:
     talk = attached()
     watching = {"id": "files", "method": "workspace/didChangeWatchedFiles"}
     once = {"id": "once", "method": "textDocument/hover"}
@@ -274,7 +274,7 @@ def test_a_daemon_that_cannot_be_had_answers_nothing_but_loses_no_notification()
     assert not talk.has_unanswered_requests
 
 
-def test_what_is_no_message_passes_as_it_is() -> None:
+def test_a_body_that_is_no_message_passes_as_it_is() -> None:
     talk = attached()
     assert talk.to_daemon(b"[]") == b"[]"
     talk.record_sent(b"[]")

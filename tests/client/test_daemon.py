@@ -97,7 +97,7 @@ async def test_none_is_started_when_that_is_not_wanted(locations: Locations) -> 
         connect_blocking(locations=locations, autostart=False)
 
 
-async def test_who_does_not_wait_for_a_daemon_that_says_nothing_leaves_no_connection(
+async def test_a_caller_that_gives_up_on_a_silent_daemon_leaves_no_connection(
     locations: Locations,
 ) -> None:
     async def wait() -> None:

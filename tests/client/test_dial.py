@@ -122,7 +122,7 @@ def test_the_socket_of_another_user_is_refused_before_a_word_is_said() -> None:
                 connect(locations)
 
 
-def test_what_a_daemon_told_is_given_as_it_is() -> None:
+def test_a_notification_of_the_daemon_is_passed_on_unchanged() -> None:
     with a_home() as locations:
         told(locations, socket="/s", pid=7, later="unknown")
         assert read_endpoint(locations) == {"socket": "/s", "pid": 7, "later": "unknown"}

@@ -65,7 +65,7 @@ def public_methods(kind: type) -> dict[str, Callable[..., object]]:
 
 
 def sections_of(method: Callable[..., object]) -> Iterator[str]:
-    """What its docstring has to have."""
+    """Return the sentences that its docstring must have."""
     signature = inspect.signature(method)
     names = [name for name in signature.parameters if name not in ("self", "cls")]
     if names:
@@ -99,7 +99,7 @@ async def test_a_context_is_explained_and_shaped_for_a_provider(daemon: Daemon, 
     assert context.tokens > 0
 
 
-async def test_what_a_compaction_and_a_branch_would_do_can_be_looked_at(
+async def test_a_compaction_and_a_branch_can_be_prepared_without_being_made(
     daemon: Daemon, tmp_path: Path
 ) -> None:
     session, ids = await talked(daemon, tmp_path)

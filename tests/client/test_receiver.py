@@ -1,4 +1,4 @@
-"""What a client does with what the daemon asks and tells, message by message."""
+"""A client handles requests and notifications of the daemon, message by message."""
 
 import asyncio
 
@@ -33,14 +33,14 @@ async def test_an_answer_is_what_the_function_returns_for_the_params() -> None:
     assert msgspec.json.decode(await daemon.call("double", 21)) == 42
 
 
-async def test_what_it_does_not_know_is_refused() -> None:
+async def test_an_unknown_request_is_refused() -> None:
     daemon, _ = asking()
     with pytest.raises(RemoteError) as raised:
         await daemon.call("client/dance")
     assert raised.value.code == errors.METHOD_NOT_FOUND.code
 
 
-async def test_what_the_function_raises_is_an_error_and_the_next_request_is_answered() -> None:
+async def test_an_exception_of_the_function_is_an_error_and_the_next_request_is_answered() -> None:
     async def fails(params: Raw, connection: Connection) -> object:
         raise LookupError("no model")
 

@@ -116,7 +116,7 @@ def test_a_daemon_that_shares_a_version_is_used_as_it_is(oldest: int, newest: in
         run(locations, command("stop"))
 
 
-def test_whoever_may_not_start_a_daemon_is_told_to_have_it_started_anew() -> None:
+def test_a_program_that_may_not_start_a_daemon_is_told_to_have_it_started_anew() -> None:
     with a_home() as locations:
         restart(locations)
         there = read_endpoint(locations)
@@ -129,7 +129,7 @@ def test_whoever_may_not_start_a_daemon_is_told_to_have_it_started_anew() -> Non
         assert read_endpoint(locations) == there
 
 
-def test_what_the_endpoint_says_of_versions_is_not_believed_before_a_daemon_is_ended() -> None:
+def test_versions_in_the_endpoint_file_are_not_believed_before_a_daemon_is_ended() -> None:
     """A daemon that died may have left it, while its successor is about to write its own."""
     with a_home() as locations:
         restart(locations)

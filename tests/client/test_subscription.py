@@ -27,7 +27,7 @@ def ids(first: int, last: int) -> list[str]:
     return [f"e{seq}" for seq in range(first, last + 1)]
 
 
-async def test_what_was_missed_comes_first_and_then_what_arrives() -> None:
+async def test_missed_lines_come_first_and_then_new_ones() -> None:
     scripted = Scripted()
     scripted.add(5)
     async with attached(scripted) as daemon:
@@ -47,7 +47,7 @@ async def test_without_a_place_it_begins_now() -> None:
         assert await taken(entries, 1) == ids(4, 4)
 
 
-async def test_what_came_live_before_the_replay_is_not_taken_out_of_order() -> None:
+async def test_lines_that_came_live_before_the_replay_are_not_taken_out_of_order() -> None:
     scripted = Scripted()
     scripted.add(4)
     scripted.before_ack = [("session/appended", scripted.note([4]))]
@@ -55,7 +55,7 @@ async def test_what_came_live_before_the_replay_is_not_taken_out_of_order() -> N
         assert await taken(daemon.subscribe(SESSION, after=1), 3) == ids(2, 4)
 
 
-async def test_what_is_too_much_for_a_replay_is_read_page_by_page() -> None:
+async def test_a_gap_too_large_for_a_replay_is_read_page_by_page() -> None:
     scripted = Scripted()
     scripted.snapshots = True
     scripted.add(10)

@@ -51,7 +51,7 @@ async def test_it_may_answer_with_a_plain_text(locations: Locations, tmp_path: P
         assert (await session.daemon.compact(session.id, settings=SETTINGS)).summary == "for a compaction"
 
 
-async def test_who_waits_hears_how_far_it_is(locations: Locations, tmp_path: Path) -> None:
+async def test_a_waiting_caller_gets_the_progress(locations: Locations, tmp_path: Path) -> None:
     steps: list[t.Progress] = []
     async with an_agent(locations, tmp_path, Writer()) as session, connect(locations=locations) as other:
         await fill(session)

@@ -89,7 +89,7 @@ def test_where_the_parents_environment_cannot_be_read_the_device_counts() -> Non
     assert _id(ZELLIJ, first) == TTY
 
 
-def test_what_the_user_says_comes_first_and_an_empty_word_says_nothing() -> None:
+def test_the_terminal_that_the_user_names_comes_first_and_an_empty_name_counts_as_none() -> None:
     first = started(TMUX)
     assert _id(TMUX | {"SESSIOND_TERMINAL": "mine"}, first) == "mine"
     assert _id(TMUX | {"SESSIOND_TERMINAL": ""}, first) == "tmux:%5@4711"
@@ -151,7 +151,7 @@ def test_without_proc_the_session_leader_tells_two_uses_of_a_tty_apart() -> None
 
 
 @given(st.text(min_size=1, max_size=400))
-def test_whatever_a_variable_holds_the_id_is_one_the_daemon_takes(value: str) -> None:
+def test_any_value_of_a_variable_gives_an_id_that_the_daemon_takes(value: str) -> None:
     found = identify({"SESSIOND_TERMINAL": value})
     assert found is not None
     assert LEGAL.fullmatch(str(found["id"]))

@@ -43,7 +43,7 @@ def test_each_member_is_found_with_the_text_it_was_sent_as(
 @pytest.mark.parametrize(
     "text", ["", "[]", "1", "{", '{"a"}', '{"a":1', '{"a":1,}', "{1:2}", "[" * 100_000, "{}"]
 )
-def test_what_is_no_message_is_told_from_one(text: str) -> None:
+def test_a_text_that_is_no_message_is_told_from_one(text: str) -> None:
     with pytest.raises(InvalidResponseError):
         members(text)
 
@@ -69,7 +69,7 @@ def test_broken_framing_is_not_waited_for(header: bytes) -> None:
             MessageReader(here).read()
 
 
-def test_what_json_cannot_hold_is_refused_before_it_is_sent() -> None:
+def test_a_value_that_json_cannot_hold_is_refused_before_it_is_sent() -> None:
     for value in (float("nan"), "\ud800"):
         with pytest.raises(ValueError, match=r".+"):
             frame({"a": value})

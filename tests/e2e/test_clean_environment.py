@@ -33,7 +33,7 @@ class Person:
         return find_locations(self.environment)
 
     def run(self, *words: str) -> str:
-        """What a command prints, as in a shell that was just opened."""
+        """Return the output of a command, as in a shell that was just opened."""
         done = subprocess.run(
             words,
             env=self.environment,

@@ -164,7 +164,7 @@ async def test_append_adds_a_generic_entry_below_the_leaf_and_advances_it(sessio
     ],
     ids=["AppendThinkingLevelChange", "AppendModelChange", "AppendSessionInfo", "AppendCustomEntry"],
 )
-async def test_what_is_no_message_is_an_entry_that_no_model_sees(
+async def test_an_item_that_is_no_message_is_an_entry_that_no_model_sees(
     session: AgentSession, change: Callable[[AgentSession], Any], kept: dict[str, Any]
 ) -> None:
     ids = await said(session, "hello", "hi")

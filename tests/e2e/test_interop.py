@@ -22,7 +22,7 @@ WRITTEN_BY_PEERS = peers.PROJECT / "tests" / "data" / "peers"
 
 
 class Seen(NamedTuple):
-    """What is to be equal. `leaf` lines are left out: for the peers they are links of a path like others."""
+    """The parts that must be equal. `leaf` lines are left out: for the peers they are links of a path like others."""
 
     path: list[str]
     messages: list[Any]
@@ -39,7 +39,7 @@ async def daemon(tmp_path: Path) -> AsyncIterator[daemons.Peer]:
 
 
 @pytest.mark.parametrize("peer", BOTH, ids=str)
-async def test_what_a_peer_wrote_is_seen_here_from_every_entry_as_the_peer_sees_it(
+async def test_a_file_of_a_peer_looks_here_from_every_entry_as_the_peer_sees_it(
     daemon: daemons.Peer, peer: peers.Peer, tmp_path: Path
 ) -> None:
     file = tmp_path / "written.jsonl"
@@ -194,7 +194,7 @@ ACTS: tuple[Act, ...] = (
 
 
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__)
-async def test_what_sessiond_wrote_is_seen_by_both_peers_as_it_is_here(
+async def test_a_session_of_sessiond_looks_to_both_peers_as_it_does_here(
     daemon: daemons.Peer, act: Act
 ) -> None:
     session_id = await new_session(daemon)
@@ -325,7 +325,7 @@ async def puts_our_blobs_back(daemon: daemons.Peer, tmp_path: Path) -> None:
     assert (await seen_here(daemon, session_id)).messages == [question["message"], assistant(long)["message"]]
 
 
-async def test_what_oh_my_pi_took_out_of_its_own_file_is_put_back_here(
+async def test_content_that_oh_my_pi_took_out_of_its_own_file_is_put_back_here(
     daemon: daemons.Peer, tmp_path: Path
 ) -> None:
     agent = tmp_path / "agent"

@@ -36,7 +36,7 @@ def _pythons() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Packages:
-    """What was built from the tree."""
+    """The packages that were built from the tree."""
 
     folder: Path
     wheel: Path

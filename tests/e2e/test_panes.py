@@ -101,7 +101,7 @@ def test_a_hook_in_a_session_of_its_own_does_not_give_the_session_away(panes: Pa
         "env KITTY_WINDOW_ID=1 KITTY_PID=1",
     ],
 )
-def test_whoever_follows_the_recipe_in_a_pane_gets_the_id_of_the_pane(panes: Panes, before: str) -> None:
+def test_the_recipe_in_a_pane_gives_the_id_of_the_pane(panes: Panes, before: str) -> None:
     pane = panes.new()
     name = panes.tmux("display", "-p", "-t", pane._target, "#{pane_id}@#{pid}")
     kept = before.replace("env -i", f"env -i SESSIOND_HOME={panes.folder.parent}")

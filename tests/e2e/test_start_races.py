@@ -245,7 +245,7 @@ def test_the_daemon_has_no_terminal_no_folder_and_no_parent_of_its_starter() -> 
         assert f"PPid:\t{os.getpid()}\n" not in Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
 
 
-def test_what_the_daemon_makes_is_for_its_owner_only() -> None:
+def test_files_of_the_daemon_are_for_its_owner_only() -> None:
     with a_home() as locations:
         run(locations, "serve", "--detach")
         for path in (locations.state, locations.data, locations.runtime):

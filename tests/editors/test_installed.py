@@ -1,4 +1,4 @@
-"""What scripts/install-editors promises."""
+"""The promises of scripts/install-editors."""
 
 import subprocess
 import sys

@@ -105,7 +105,7 @@ def story() -> Story:
 
 
 def violations(page: "Page | Frame") -> list[str]:
-    """What axe finds, each with the first elements that have it."""
+    """Return the findings of axe, each with the first elements that have it."""
     page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8"))
     result: dict[str, Any] = page.evaluate("axe.run({resultTypes: ['violations']})")
     return [

@@ -1,4 +1,4 @@
-"""What a page costs its reader: bytes beside the session, elements in the document, and requests."""
+"""The cost of a page to its reader: bytes beside the session, elements in the document, and requests."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

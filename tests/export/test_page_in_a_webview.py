@@ -174,7 +174,7 @@ def test_the_leaf_is_seen_before_the_other_rows_are_there(opened: Callable[..., 
     expect(last).to_be_in_viewport()
 
 
-def test_what_the_reader_has_in_view_stays_when_the_other_rows_arrive(opened: Callable[..., Webview]) -> None:
+def test_the_rows_in_view_stay_when_the_other_rows_arrive(opened: Callable[..., Webview]) -> None:
     webview, story = opened(), long_story(240)
     webview.hears(**on_path(story, 60))
     article = webview.shown.locator("article").filter(has_text="Answer 213.")
@@ -299,7 +299,7 @@ def test_messages_of_other_senders_are_ignored(webview: Webview) -> None:
     other = webview.page.frame(name="other")
     assert other is not None
     other.evaluate(f"parent.frames.webview.postMessage({evil}, '*')")
-    # What comes behind them has been heard, so they have been, too.
+    # A later message has arrived, so they have arrived, too.
     webview.hears(kind="status", text="heard")
     expect(webview.shown.locator("#live")).to_have_text("heard")
     expect(webview.shown.locator("article.target")).to_have_count(0)

@@ -20,7 +20,7 @@ async def test_a_result_comes_back_from_another_process() -> None:
     assert await run_in_child_process(os.getpid) != os.getpid()
 
 
-async def test_what_the_function_raises_is_raised_here() -> None:
+async def test_an_exception_of_the_function_is_raised_here() -> None:
     with pytest.raises(FileNotFoundError):
         await run_in_child_process(os.stat, "/nowhere/at/all")
 

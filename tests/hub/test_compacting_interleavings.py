@@ -1,4 +1,4 @@
-"""Whatever happens while summaries are written: one compaction for each state that was outgrown, and no half."""
+"""Any events while summaries are written: one compaction for each state that was outgrown, and no half."""
 
 import asyncio
 import contextlib
@@ -159,6 +159,6 @@ async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(st.lists(st.tuples(STEPS, st.integers(0, 30)), min_size=3, max_size=25))
-def test_whatever_happens_there_is_one_compaction_a_state_and_no_half(steps: list[tuple[str, int]]) -> None:
+def test_in_any_order_there_is_one_compaction_a_state_and_no_half(steps: list[tuple[str, int]]) -> None:
     with tempfile.TemporaryDirectory(prefix="sd-") as home:
         asyncio.run(live_through(Path(home), steps))

@@ -49,7 +49,7 @@ async def test_a_whole_batch_is_there_even_without_its_last_newline(tmp_path: Pa
 
 
 @pytest.mark.parametrize("lines", [1, 2])
-async def test_what_was_cut_off_is_kept_beside_and_the_batch_may_be_sent_again(
+async def test_bytes_that_were_cut_off_are_kept_beside_and_the_batch_may_be_sent_again(
     tmp_path: Path, lines: int
 ) -> None:
     whole = await written(tmp_path / "first")

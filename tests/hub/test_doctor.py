@@ -469,7 +469,7 @@ def test_an_examination_creates_no_files(home: Path) -> None:
 
 
 def examined(home: Path) -> Scope:
-    """What is found in a home without a daemon."""
+    """Return the findings in a home without a daemon."""
     scope = Scope(find_locations({"SESSIOND_HOME": str(home)}), Config())
     for _ in examine(scope):
         pass

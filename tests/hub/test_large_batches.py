@@ -34,7 +34,7 @@ async def test_others_are_answered_while_a_large_batch_is_prepared(tmp_path: Pat
         assert done == ["small", "small", "small", "large"]
 
 
-async def test_what_is_appended_behind_a_large_batch_stands_behind_it(tmp_path: Path, cwd: str) -> None:
+async def test_entries_appended_after_a_large_batch_stand_behind_it(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, cwd)
         drafts = [user("first")], [user(f"{it}") for it in range(ROWS)], [assistant("last")]

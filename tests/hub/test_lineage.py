@@ -70,7 +70,7 @@ async def test_nobody_looks_again_within_a_second_unless_something_came_or_went(
     assert (await lineage.of("parent-1", None), sessions.looks) == ((None, 1), 2)
 
 
-async def test_what_is_made_during_a_look_is_looked_for_again() -> None:
+async def test_files_made_during_a_look_are_looked_for_again() -> None:
     sessions = Sessions(session("parent-1"))
     lineage = Lineage(sessions)
     looking = asyncio.create_task(lineage.of("parent-1", None))

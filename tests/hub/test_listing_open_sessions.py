@@ -116,7 +116,7 @@ async def move(peer: Peer, name: str) -> None:
 
 
 async def answers(peer: Peer, what: dict[str, Any]) -> dict[str, Any]:
-    """What lists and searches say, but for the times and ranks of searches."""
+    """Return the results of lists and searches, but for the times and ranks of searches."""
     found: dict[str, Any] = {
         "all": (await peer.call("session/list", sort="created"))["sessions"],
         "folder": (await peer.call("session/list", cwd="/work/watch", withTotal=True))["totalCount"],

@@ -1,4 +1,4 @@
-"""What the hub does by itself: it lets go of what nobody uses, trashes old drafts, and ends in order."""
+"""The work of the hub by itself: it closes unused sessions, trashes old drafts, and ends in order."""
 
 import asyncio
 import os

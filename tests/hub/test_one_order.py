@@ -104,7 +104,7 @@ async def work_together(
     lost=st.tuples(faults, faults),
     cuts=st.lists(st.integers(1, 8), max_size=3),
 )
-def test_whatever_happens_there_is_one_order_that_explains_all_answers(
+def test_in_any_order_of_events_one_order_explains_all_answers(
     plans: list[list[Step]], lost: tuple[list[Fault | None], list[Fault | None]], cuts: list[int]
 ) -> None:
     moments = itertools.count(10**12)

@@ -46,7 +46,7 @@ async def created(home: Path) -> Path:
 
 
 async def opened(peer: Peer, path: Path) -> tuple[Any, list[dict[str, Any]]]:
-    """What a client learns of a session when it opens it."""
+    """Return the facts that a client gets when it opens a session."""
     session = (await peer.call("session/open", path=str(path)))["session"]
     entries = await peer.call("session/entries", sessionId=session["sessionId"])
     return session, entries_of(entries)

@@ -131,7 +131,7 @@ def test_an_empty_folder_named_dot_git_is_no_repository(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", ["", "relative", "/a\0b"])
-def test_what_is_no_folder_is_its_own_project(folder: str) -> None:
+def test_a_path_that_is_no_folder_is_its_own_project(folder: str) -> None:
     assert ProjectFinder().project_of(folder).folder == folder
 
 

@@ -1,4 +1,4 @@
-"""What counts as a secret in an export, and what is kept."""
+"""Secrets are replaced in an export, and everything else is kept."""
 
 import itertools
 import os
@@ -63,7 +63,7 @@ def test_hashes_ids_and_prose_stay() -> None:
     assert Redactor().text(text, None) == text
 
 
-def test_what_makes_an_entry_an_entry_and_images_stay() -> None:
+def test_the_fields_of_every_entry_and_images_stay() -> None:
     secret = SECRETS["AWS Access Key"]
     entry = {
         "type": "custom",

@@ -1,4 +1,4 @@
-"""What makes two JSON texts the same: their values, to the last digit, in whatever form."""
+"""Two JSON texts are the same if their values are, to the last digit, in any form."""
 
 import json  # noqa: TID251 - texts are made in every form that JSON has
 

@@ -1,4 +1,4 @@
-"""Whatever bytes a client sends, each of its requests is answered once, and nothing else is said."""
+"""For any bytes of a client, each of its requests is answered once, and nothing else is sent."""
 
 import json  # noqa: TID251 - what a client that is not ours would use
 from typing import Any

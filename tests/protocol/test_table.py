@@ -49,7 +49,7 @@ OF_MANY_SESSIONS = (t.ListedSession, t.Hit)
 
 
 @pytest.mark.parametrize("name", [*METHODS, *NOTIFICATIONS])
-def test_whatever_tells_a_seq_names_its_log(name: str) -> None:
+def test_every_message_with_a_seq_names_its_log(name: str) -> None:
     told = METHODS[name].result if name in METHODS else NOTIFICATIONS[name].params
     assert [it.__name__ for it in without_log(told)] == []
 

@@ -256,7 +256,7 @@ async def test_a_lone_surrogate_reaches_the_handler_replaced() -> None:
     assert mine.bodies == [rb'{"jsonrpc":"2.0","method":"n","params":"\ufffd"}']
 
 
-async def test_what_is_sent_in_one_tick_goes_out_in_one_write() -> None:
+async def test_messages_sent_in_one_tick_go_out_in_one_write() -> None:
     connection, wire = wired(Recorder())
     bodies = [encode_notification("n", i) for i in range(5)]
     for body in bodies:
@@ -595,7 +595,7 @@ async def test_a_close_fails_the_calls_in_flight_at_both_ends(
             await one.drain()
 
 
-async def test_what_was_sent_before_a_close_arrives() -> None:
+async def test_messages_sent_before_a_close_arrive() -> None:
     theirs = Recorder()
     ours, their_end = memory_pair(Recorder(), theirs)
     for _ in range(3):
@@ -767,7 +767,7 @@ async def test_others_are_heard_between_the_arrival_of_a_large_message_and_its_d
     assert order == ["modest", "modest", "large"]
 
 
-async def test_what_follows_a_large_message_is_delivered_behind_it() -> None:
+async def test_messages_after_a_large_one_are_delivered_behind_it() -> None:
     mine = Recorder()
     connection, wire = wired(mine, max_frame=MAX_FRAME)
     small, broken = encode_notification("small"), b'"' + b"x" * LARGE_FRAME

@@ -188,7 +188,7 @@ def test_zeros_before_a_length_do_not_make_it_too_large() -> None:
     assert fed(Framer(), [b"Content-Length: 00000000000002\r\n\r\n{}"]) == [b"{}"]
 
 
-def test_what_is_just_within_the_limits_is_taken() -> None:
+def test_a_message_just_within_the_limits_is_taken() -> None:
     header = b"Content-Length: 100\r\nX: " + b"y" * 20 + b"\r\n\r\n"
     assert fed(Framer(max_frame=100, max_header=len(header)), [header + b"z" * 100]) == [b"z" * 100]
     with pytest.raises(HeaderTooLarge):

@@ -62,7 +62,7 @@ def complaint(body: bytes) -> tuple[int, RequestId | None]:
         b"\x00",
     ],
 )
-def test_what_is_no_json_is_a_parse_error_without_an_id(body: bytes) -> None:
+def test_invalid_json_is_a_parse_error_without_an_id(body: bytes) -> None:
     assert complaint(body) == (PARSE, None)
 
 
@@ -182,7 +182,7 @@ def test_raw_values_are_spliced_into_what_is_sent() -> None:
     assert encode_notification("n", raw) == b'{"jsonrpc":"2.0","method":"n","params":' + bytes(raw) + b"}"
 
 
-def test_what_is_sent_has_no_newline() -> None:
+def test_a_sent_message_has_no_newline() -> None:
     assert b"\n" not in encode_result(1, {"a\nb": "c\r\nd\u2028"})
 
 

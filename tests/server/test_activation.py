@@ -108,7 +108,7 @@ def test_a_daemon_of_its_own_gives_way_to_the_one_that_the_manager_starts() -> N
 
 
 @pytest.mark.parametrize("kind", ["datagram", "deaf", "closed"])
-def test_what_is_no_socket_to_listen_on_is_refused_with_the_reason(kind: str) -> None:
+def test_a_descriptor_that_is_no_listening_socket_is_refused_with_the_reason(kind: str) -> None:
     with a_home() as locations, contextlib.ExitStack() as stack:
         if kind == "closed":
             numbers: tuple[int, ...] = ()
@@ -139,7 +139,7 @@ def test_what_is_no_socket_to_listen_on_is_refused_with_the_reason(kind: str) ->
         assert b"sessiond install-service" in told.stderr
 
 
-def test_what_is_for_another_process_is_not_taken() -> None:
+def test_sockets_for_another_process_are_not_taken() -> None:
     environ = {"LISTEN_PID": str(os.getpid() + 1), "LISTEN_FDS": "1"}
     assert activation.inherited(environ) is None
     assert environ["LISTEN_FDS"] == "1"

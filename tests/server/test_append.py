@@ -148,7 +148,7 @@ async def test_a_parent_later_in_the_batch_is_unknown(memory: Running, cwd: str)
     ).kind == "entryNotFound"
 
 
-async def test_who_expects_another_leaf_is_told_what_it_is_and_how_much_was_missed(
+async def test_an_append_that_expects_another_leaf_is_told_the_leaf_and_how_much_was_missed(
     daemon: Running, cwd: str
 ) -> None:
     peer, session_id = await started(daemon, cwd)
@@ -523,7 +523,7 @@ async def test_an_indented_draft_becomes_one_line_and_its_values_stay(memory: Ru
     assert lines[1].replace(b" ", b"").endswith(b'"data":[1.0,-0.0]}')
 
 
-async def test_what_a_client_says_of_the_frame_is_kept(memory: Running, cwd: str) -> None:
+async def test_the_frame_of_an_entry_is_stored_as_the_client_sent_it(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("x", id="a", timestamp="1999-12-31T23:59:59.999Z"))
     [entry] = await stored(peer, session_id, "a")
@@ -548,7 +548,7 @@ async def test_an_entry_without_an_id_gets_eight_hex_characters_and_the_present_
 
 
 @pytest.mark.parametrize("durability", ["synced", "written"])
-async def test_what_is_answered_is_in_the_file(daemon: Running, cwd: str, durability: str) -> None:
+async def test_an_acknowledged_entry_is_in_the_file(daemon: Running, cwd: str, durability: str) -> None:
     peer, session_id = await started(daemon, cwd)
     for number in range(20):
         await peer.append(session_id, user(f"{number}"), durability=durability)
@@ -621,7 +621,7 @@ async def test_a_compaction_may_not_stand_between_a_call_and_its_result(
     await peer.append(session_id, compaction("u1"))
 
 
-async def test_what_a_compaction_keeps_must_lie_on_its_path(memory: Running, cwd: str) -> None:
+async def test_the_first_kept_entry_of_a_compaction_must_lie_on_its_path(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, *TALK)
     await peer.append(session_id, user("aside", id="s"), parentId="u1")
@@ -653,7 +653,7 @@ async def test_an_append_to_no_session_is_refused(memory: Running, session_id: s
 
 
 @pytest.mark.parametrize("session_id", ["", "x" * 129, "x" * 10_000, 5, None])
-async def test_what_cannot_be_an_id_is_refused(memory: Running, session_id: Any) -> None:
+async def test_a_text_that_cannot_be_an_id_is_refused(memory: Running, session_id: Any) -> None:
     peer = await memory.attach()
     assert (await refusal(peer.append(session_id, user("x")))).kind == "invalidParams"
 

@@ -206,7 +206,7 @@ async def test_several_terminals_at_once_cause_one_compaction(daemon: Running, c
     assert second.peer.asked == []
 
 
-async def test_who_asks_meanwhile_gets_the_compaction_that_is_under_way(memory: Running, cwd: str) -> None:
+async def test_a_request_meanwhile_gets_the_compaction_that_is_under_way(memory: Running, cwd: str) -> None:
     writer = await summarizing(memory)
     peer, session_id = await looked_after(memory, cwd)
     await turn(peer, session_id, FULL)
@@ -218,7 +218,9 @@ async def test_who_asks_meanwhile_gets_the_compaction_that_is_under_way(memory: 
     assert len(await compactions(peer, session_id)) == 1
 
 
-async def test_who_gives_up_does_not_give_up_for_the_daemon(memory: Running, cwd: str) -> None:
+async def test_a_client_that_gives_up_does_not_cancel_the_compaction_of_the_daemon(
+    memory: Running, cwd: str
+) -> None:
     writer = await summarizing(memory)
     peer, session_id = await looked_after(memory, cwd)
     await turn(peer, session_id, FULL)
@@ -302,7 +304,9 @@ class _Clock:
         return self._now
 
 
-async def test_what_stays_full_is_not_compacted_after_every_answer(memory: Running, cwd: str) -> None:
+async def test_a_context_that_stays_full_is_not_compacted_after_every_answer(
+    memory: Running, cwd: str
+) -> None:
     writer = await summarizing(memory)
     peer, session_id = await looked_after(memory, cwd)
     for number in range(1, 3):  # the second look shows that the first compaction did not help

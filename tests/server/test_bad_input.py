@@ -1,4 +1,4 @@
-"""What bad input gets: a typed error or a reported problem. Nobody is harmed, no byte of a file changes."""
+"""Bad input gets a typed error or a reported problem. Nobody is harmed, no byte of a file changes."""
 
 import asyncio
 import errno

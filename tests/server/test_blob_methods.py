@@ -102,7 +102,7 @@ async def test_a_blob_is_read_in_parts(near: Running) -> None:
 
 
 @pytest.mark.parametrize("data", ["?", "QQ", "QUJD\n", "é"])
-async def test_what_is_not_base64_is_refused(near: Running, data: str) -> None:
+async def test_data_that_is_not_base64_is_refused(near: Running, data: str) -> None:
     peer = await near.attach()
     assert (await refusal(peer.call("blob/put", data=data))).kind == "invalidParams"
 
@@ -204,7 +204,7 @@ async def test_young_blobs_stay_for_the_line_that_will_name_them(near: Running) 
     assert await removed(peer, dryRun=False, graceMs=0) == [HASH]
 
 
-async def test_what_drafts_the_trash_and_leftovers_name_stays(near: Running) -> None:
+async def test_blobs_that_drafts_the_trash_and_leftovers_name_stay(near: Running) -> None:
     peer = await near.attach()
     names = [await put(peer, b"%d" % n * 100) for n in range(4)]
     draft, trashed, stored = await session(peer), await session(peer), await session(peer)

@@ -292,7 +292,7 @@ async def test_an_entry_that_no_reply_could_hold_is_refused_whole(near: Running)
     assert blobs_of(near) == {}
 
 
-async def test_what_would_not_fit_into_a_reply_is_refused_with_advice(near: Running) -> None:
+async def test_a_blob_that_would_not_fit_into_a_reply_is_refused_with_advice(near: Running) -> None:
     peer = await near.attach()
     session_id = await session(peer)
     data = os.urandom(17_000_000)
@@ -370,7 +370,7 @@ async def test_an_imported_session_of_oh_my_pi_has_its_blobs_here(near: Running)
     assert blobs_of(near) == {HASH: IMAGE}
 
 
-async def test_what_an_imported_session_gains_has_its_blobs_here_too(near: Running) -> None:
+async def test_entries_added_to_an_imported_session_have_their_blobs_here_too(near: Running) -> None:
     peer = await near.attach()
     file = omp_session(near.home, OMP_LINE)
     await peer.call("session/import", path=str(file))
@@ -464,7 +464,7 @@ async def test_an_image_becomes_a_blob_where_pi_cannot_read_the_session(tmp_path
 
 
 @pytest.mark.parametrize("make", ["fork", "whole fork", "import"])
-async def test_what_is_taken_from_oh_my_pi_has_its_images_in_its_lines(tmp_path: Path, make: str) -> None:
+async def test_a_session_taken_from_oh_my_pi_has_its_images_in_its_lines(tmp_path: Path, make: str) -> None:
     async with running(tmp_path) as plain:
         peer = await plain.attach()
         source = omp_session(tmp_path, OMP_LINE)

@@ -153,7 +153,7 @@ async def test_an_append_that_leaves_the_leaf_alone_is_no_obstacle(memory: Runni
     assert (await asked)["previousLeafId"] == "a9"
 
 
-async def test_what_is_sent_before_is_left_behind_too(memory: Running, cwd: str) -> None:
+async def test_entries_sent_before_a_branch_are_left_behind_too(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
     writer = await summarizing(memory)
     append = asyncio.ensure_future(peer.append(session_id, user("last", id="last"), assistant("a", id="la")))

@@ -75,7 +75,7 @@ EXPECTED = {
     "session/compact": ("nothingToCompact",),
     "blob/get": ("blobNotFound",),
 }
-"""What else they may be answered with, since cancellation may come late."""
+"""Other possible answers, since cancellation may come late."""
 
 
 async def outcome(peer: Peer, method: str, params: dict[str, Any]) -> str:
@@ -86,7 +86,7 @@ async def outcome(peer: Peer, method: str, params: dict[str, Any]) -> str:
     return "answered"
 
 
-async def test_what_waits_for_room_is_canceled_there(memory: Running, cwd: str) -> None:
+async def test_a_request_that_waits_for_room_is_canceled_there(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
     answers = memory.inside.memory_budget.answers
     await answers.enter(answers.size)

@@ -74,7 +74,7 @@ async def test_a_byte_changed_anywhere_is_never_sent_as_an_entry(tmp_path: Path,
         await other.append("somebody-else", user("goes on"))
 
 
-async def test_whoever_opens_a_changed_file_again_reads_what_is_there(tmp_path: Path) -> None:
+async def test_opening_a_changed_file_again_reads_its_present_content(tmp_path: Path) -> None:
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         path = await session_of(daemon, peer, "session-a")
@@ -114,7 +114,7 @@ async def test_a_terminal_whose_breadcrumb_cannot_be_written_has_its_session_all
         assert went["session"]["sessionId"] == "session-a"
 
 
-async def test_what_is_said_of_a_session_is_poor_only_while_its_file_cannot_be_read(
+async def test_the_facts_of_a_session_are_few_only_while_its_file_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(_live: LiveSession, _rows: object) -> list[bytes]:

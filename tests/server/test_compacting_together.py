@@ -1,4 +1,4 @@
-"""What happens to a compaction while others are at work: joins, moves, tools, and ends in the middle."""
+"""A compaction while other clients are at work: joins, moves, tools, and ends in the middle."""
 
 import asyncio
 from pathlib import Path
@@ -110,7 +110,7 @@ async def test_a_summary_waits_until_the_tools_have_answered(daemon: Running, cw
     assert entry["parentId"] == "r1"
 
 
-async def test_what_was_before_a_tool_call_is_summarized_while_the_tool_is_at_work(
+async def test_entries_before_a_tool_call_are_summarized_while_the_tool_is_at_work(
     daemon: Running, cwd: str
 ) -> None:
     peer, session_id = await talk(daemon, cwd)
@@ -123,7 +123,7 @@ async def test_what_was_before_a_tool_call_is_summarized_while_the_tool_is_at_wo
     assert (await asked)["previousLeafId"] == "r1"
 
 
-async def test_who_waits_for_a_tool_may_give_up(memory: Running, cwd: str) -> None:
+async def test_a_client_that_waits_for_a_tool_may_give_up(memory: Running, cwd: str) -> None:
     peer, session_id, writer, asked = await begun(memory, cwd)
     compaction = peer.last_id
     await peer.append(session_id, tool_call("c1"))

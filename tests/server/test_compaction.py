@@ -182,7 +182,7 @@ async def test_an_expected_leaf_that_has_moved_is_a_conflict(memory: Running, cw
         )
 
 
-async def test_what_is_compacted_already_or_too_short_is_refused(memory: Running, cwd: str) -> None:
+async def test_a_path_that_is_compacted_already_or_too_short_is_refused(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
     assert (await refusal(peer.call("session/compact", sessionId=session_id, summary="S"))).kind == (
         "nothingToCompact"

@@ -13,7 +13,7 @@ from sessiond.server.process import endpoint
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are told apart by /proc")
 
 
-def test_what_is_published_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
+def test_the_endpoint_file_can_be_read_by_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "endpoint.json"
     told = endpoint.describe("/r/sessiond.sock", "e-1")
     endpoint.publish(str(path), told)

@@ -254,7 +254,7 @@ async def test_a_write_that_is_canceled_is_finished_and_answered(memory: Running
     assert (await and_cancel(peer.call("session/close", sessionId=made["session"]["sessionId"])))["trashId"]
 
 
-async def test_who_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_holds(
+async def test_a_client_that_leaves_in_the_middle_of_creating_leaves_a_draft_that_nobody_holds(
     memory: Running, cwd: str
 ) -> None:
     peer = await memory.attach()
@@ -298,7 +298,7 @@ def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]
     assert message
 
 
-def test_what_nobody_foresaw_is_reported_under_an_id_that_the_log_has(
+def test_an_unforeseen_error_is_reported_under_an_id_that_the_log_has(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     code, message, data = errors.explain(ZeroDivisionError("secret"))

@@ -1,6 +1,6 @@
 """The Go session manager's document, line by line on the wire and on disk (decision 0023).
 
-What its methods do for a program is told in tests/e2e/test_go_library.py.
+The effects of its methods for a program are in tests/e2e/test_go_library.py.
 """
 
 import asyncio

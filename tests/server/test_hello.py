@@ -14,7 +14,7 @@ TERMINAL = {"id": "tmux:%5@3120", "kind": "tmux", "cwd": "/w"}
 
 
 async def initialized(peer: Peer, **params: Any) -> dict[str, Any]:
-    """What the server says about itself to a client that sends `initialize`."""
+    """Return the description of the server for a client that sends `initialize`."""
     answer = await peer.call("initialize", **params)
     told: dict[str, Any] = answer["capabilities"]["experimental"]["sessiond"]
     return told

@@ -97,7 +97,7 @@ def write(home: Path, session_id: str, lines: list[Any]) -> Path:
 
 
 async def kind_of(peer: Peer, method: str, **params: Any) -> str:
-    """What became of a request: the kind of its error, or `done`."""
+    """Return the outcome of a request: the kind of its error, or `done`."""
     try:
         await peer.call(method, **params)
     except Refused as failure:

@@ -41,7 +41,7 @@ async def imported(peer: Peer, path: Path, **params: Any) -> dict[str, Any]:
 
 
 async def outcome(home: Path, source: Path) -> tuple[dict[str, Any], list[Any]]:
-    """What an import into an empty home answers, and the lines that it stores."""
+    """Return the answer to an import into an empty home, and the lines that it stores."""
     async with running(home) as daemon:
         peer = await daemon.attach()
         result = await imported(peer, source)

@@ -49,7 +49,7 @@ def filled(home: Path, count: int = 12) -> list[Path]:
 
 
 async def answers(peer: Peer) -> Answers:
-    """What the index answers, in all its ways."""
+    """Return all kinds of answers of the index."""
     return {
         "all": placeless(await peer.call("session/list", limit=1_000, withTotal=True)),
         "one folder": placeless(await peer.call("session/list", cwd="/work/1", sort="title")),
@@ -72,7 +72,7 @@ def by_place(found: dict[str, Any]) -> list[Any]:
 
 
 async def fresh(home: Path) -> Answers:
-    """What a daemon answers that has never had an index."""
+    """Return the answers of a daemon that has never had an index."""
     shutil.rmtree(home / "state", ignore_errors=True)
     async with running(home) as daemon:
         return await answers(await daemon.attach())

@@ -55,7 +55,7 @@ async def test_the_socket_is_for_its_owner_only_and_nothing_else_is_left_beside_
         assert not Path(listener.path).exists()
 
 
-async def test_what_a_killed_daemon_left_is_replaced() -> None:
+async def test_the_socket_of_a_killed_daemon_is_replaced() -> None:
     with a_home() as locations:
         make_private(locations.runtime)
         for name in (locations.socket, f"{locations.runtime}/.binding"):

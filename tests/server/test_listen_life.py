@@ -115,7 +115,7 @@ async def test_a_client_keeps_the_daemon_and_its_leaving_starts_the_wait_anew() 
         assert asyncio.get_running_loop().time() - began > 0.3
 
 
-async def test_what_is_not_on_disk_yet_keeps_the_daemon() -> None:
+async def test_lines_that_are_not_on_disk_yet_keep_the_daemon() -> None:
     with a_home() as locations:
         daemon = await running(locations, lifecycle.Intervals(idle_exit=0.05))
         daemon.server.dirty = True

@@ -36,7 +36,7 @@ def test_a_holder_notices_that_the_file_was_removed_or_replaced(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("kind", ["link", "folder", "pipe", "second name", "open to others"])
-def test_what_is_no_lock_of_ours_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_is_no_lock_of_ours_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
     path, other = tmp_path / "daemon.lock", tmp_path / "other"
     other.write_text("not ours", encoding="utf-8")
     other.chmod(0o600)

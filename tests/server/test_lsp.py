@@ -168,7 +168,7 @@ async def test_an_lsp_request_with_numbers_that_no_float_holds_is_refused(daemon
     assert await in_thread(try_it) == ["invalidParams", "answered"]
 
 
-async def test_what_is_sent_right_behind_initialize_waits_for_its_answer(daemon: Running) -> None:
+async def test_requests_right_behind_initialize_wait_for_its_answer(daemon: Running) -> None:
     def try_it() -> list[Any]:
         with Wire(daemon.home) as wire:
             for number in range(5):
@@ -331,7 +331,7 @@ async def test_any_file_has_the_outline_that_it_deserves(
     "uri", ["file:///nowhere.jsonl", "untitled:Untitled-1", "", "not a uri", "file:///", "file:///dev/null",
             "file:///x%00y", "http://example.com/x.jsonl", "file://%ff"],
 )  # fmt: skip
-async def test_what_is_no_file_has_no_outline(daemon: Running, uri: str) -> None:
+async def test_a_path_that_is_no_file_has_no_outline(daemon: Running, uri: str) -> None:
     async with editor(daemon.home) as client:
         document = types.TextDocumentIdentifier(uri)
         assert not await client.text_document_document_symbol_async(types.DocumentSymbolParams(document))
@@ -416,7 +416,7 @@ async def test_a_script_of_three_lines_is_answered_line_by_line(daemon: Running,
     assert answers[1]["result"]["session"]["sessionId"] == session_id
 
 
-async def test_what_a_script_asked_for_is_answered_before_the_end(daemon: Running, cwd: str) -> None:
+async def test_the_requests_of_a_script_are_answered_before_the_end(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     line = '{"jsonrpc":"2.0","id":%d,"method":"session/append","params":{"sessionId":"%s","entries":[%s]}}\n'
     entry = '{"type":"custom","customType":"x"}'

@@ -16,7 +16,7 @@ async def in_line(places: ByteSemaphore, *sizes: int) -> list[asyncio.Task[None]
     return tasks
 
 
-async def test_who_finds_no_room_waits_and_is_let_in_in_order() -> None:
+async def test_messages_without_room_wait_and_are_let_in_in_order() -> None:
     places = ByteSemaphore(10)
     first, second, third = await in_line(places, 8, 5, 1)
     assert (first.done(), second.done(), third.done()) == (True, False, False)
@@ -31,7 +31,7 @@ async def test_nobody_overtakes_even_where_it_would_fit() -> None:
     assert not places.enter_now(1)
 
 
-async def test_what_is_larger_than_all_room_is_let_in_alone() -> None:
+async def test_a_message_larger_than_all_room_is_let_in_alone() -> None:
     places = ByteSemaphore(10)
     [giant] = await in_line(places, 50)
     assert giant.done()
@@ -40,7 +40,7 @@ async def test_what_is_larger_than_all_room_is_let_in_alone() -> None:
     assert places.enter_now(1)
 
 
-async def test_who_gives_up_holds_up_nobody_behind() -> None:
+async def test_a_message_that_gives_up_delays_none_behind_it() -> None:
     places = ByteSemaphore(10)
     _, giant, small = await in_line(places, 8, 9, 2)
     giant.cancel()
@@ -48,7 +48,7 @@ async def test_who_gives_up_holds_up_nobody_behind() -> None:
     assert (places.taken, places.waiting) == (10, 0)
 
 
-async def test_who_gives_up_on_the_tick_on_which_it_is_let_in_takes_nothing() -> None:
+async def test_a_message_that_gives_up_on_the_tick_on_which_it_is_let_in_takes_nothing() -> None:
     places = ByteSemaphore(10)
     _, second = await in_line(places, 10, 4)
     places.leave(10)

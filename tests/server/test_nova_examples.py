@@ -26,7 +26,7 @@ async def begin(peer: Peer, session_id: str, **params: Any) -> dict[str, Any]:
 
 
 IDENTITY = {"sessionId", "createdAt", "updatedAt", "parentSessionId", "forkCount"}
-"""What a fork has of its own; `updatedAt` too, while nothing was updated."""
+"""Fields with values of a fork's own; `updatedAt` too, while nothing was updated."""
 
 
 def inherited(state: dict[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ async def test_a_session_that_is_opened_by_the_path_it_had_as_a_draft_is_one_ses
         assert len(daemon.inside.hub.open_sessions()) == 1
 
 
-async def test_who_asks_for_a_session_while_the_disk_refuses_its_creation_is_told_that_it_is_not_there(
+async def test_a_request_for_a_session_whose_creation_the_disk_refuses_fails_as_not_found(
     tmp_path: Path, cwd: str
 ) -> None:
     disk = Disk()

@@ -85,7 +85,7 @@ async def test_an_append_that_finds_foreign_lines_goes_behind_them(daemon: Runni
     ]
 
 
-async def test_who_expected_a_leaf_that_a_foreign_line_has_moved_gets_a_conflict(
+async def test_an_append_that_expects_a_leaf_moved_by_a_foreign_line_gets_a_conflict(
     daemon: Running, cwd: str
 ) -> None:
     peer, session_id, path = await promoted(daemon, cwd)
@@ -123,7 +123,7 @@ async def test_many_foreign_lines_at_once_come_as_a_replay_in_slices(memory: Run
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_whatever_two_programs_write_at_once_every_line_is_there_once_and_everybody_is_told(
+async def test_when_two_programs_write_at_once_every_line_is_there_once_and_everybody_is_told(
     daemon: Running, cwd: str, seed: int
 ) -> None:
     peer, session_id, path = await promoted(daemon, cwd)

@@ -144,7 +144,7 @@ async def test_when_all_clients_together_have_too_much_in_work_each_still_has_it
             for _ in range(20):
                 status = await modest.call("server/status")
             assert daemon.inside.memory_budget.is_short
-            # What was over the bound already, and the share of those who came later.
+            # The requests that were over the bound already, and the share of later clients.
             assert status["heldBytes"] < MIB + 3 * read_throttle.FAIR_SHARE * 110_000
         for append in appends + mine:
             assert (await append)["entries"][0]["status"] == "created"
@@ -236,7 +236,7 @@ async def test_a_large_frame_is_read_when_there_is_room_for_it_and_small_ones_me
         await until(lambda: not incoming.taken)
 
 
-async def test_who_leaves_in_the_middle_of_a_large_frame_leaves_its_room_to_others(
+async def test_a_client_that_leaves_in_the_middle_of_a_large_frame_leaves_its_room_to_others(
     tmp_path: Path, cwd: str
 ) -> None:
     async with running(tmp_path, "socket", config=limited(max_held=4 * MIB)) as daemon:

@@ -52,7 +52,7 @@ async def test_a_row_says_who_spoke_where_and_what_as_safe_html(memory: Running,
     assert (session["title"], session["leafId"], session["figures"]["messageCount"]) == ("Checkout", "a", 2)
 
 
-async def test_what_is_appended_comes_behind_what_is_known(memory: Running, cwd: str) -> None:
+async def test_new_entries_come_behind_the_known_ones(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     await peer.append(session_id, user("1", id="a"))
     [first] = await parts(peer, session_id)
@@ -102,7 +102,7 @@ async def test_a_part_ends_when_it_is_large_and_holds_at_least_one_row(memory: R
     assert [[row["id"] for row in part["rows"]] for part in found] == [["a"], ["b"], ["c"]]
 
 
-async def test_what_swells_when_it_is_drawn_ends_a_part_too(memory: Running, cwd: str) -> None:
+async def test_a_row_that_grows_when_it_is_drawn_ends_a_part_too(memory: Running, cwd: str) -> None:
     peer, session_id = await started(memory, cwd)
     swelling = "<" * (pages.PART_BYTES // 6)  # four characters each, in HTML
     names = ["a", "b", "c"]
@@ -201,7 +201,7 @@ async def test_a_document_lets_nothing_run_but_what_bears_its_nonce(memory: Runn
     assert (await peer.call("view/document", nonce=nonce))["html"] == html
 
 
-async def test_what_is_no_nonce_gets_no_document(memory: Running) -> None:
+async def test_an_invalid_nonce_gets_no_document(memory: Running) -> None:
     peer = await memory.attach()
     for nonce in ("short", "'; script-src * '", '"><script>alert(1)</script>', "x" * 200, ""):
         assert (await refusal(peer.call("view/document", nonce=nonce))).kind == "invalidParams"

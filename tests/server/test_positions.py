@@ -68,7 +68,7 @@ ON_A_SESSION: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-async def test_what_adds_a_line_tells_its_position(daemon: Running, cwd: str) -> None:
+async def test_every_request_that_adds_a_line_returns_its_position(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
     created = (await peer.call("session/create", cwd=cwd))["session"]
     session_id = created["sessionId"]

@@ -26,7 +26,7 @@ class Machine:
         (config / "config.toml").write_text(f'[store]\nurl = "{url}"\n', encoding="utf-8")
 
     def run(self, *arguments: str) -> str:
-        """What a command prints. It must succeed."""
+        """Return the output of a command. It must succeed."""
         done = subprocess.run(
             [sys.executable, "-m", "sessiond", *arguments], cwd=self._home, timeout=BOUND, check=False,
             env=os.environ | {"SESSIOND_HOME": str(self._home)}, capture_output=True, encoding="utf-8",
@@ -46,7 +46,7 @@ def machines(postgres_server: Server, tmp_path: Path) -> Iterator[tuple[Machine,
             machine.run("stop")
 
 
-def test_what_is_done_on_one_machine_is_there_on_the_other(machines: tuple[Machine, Machine]) -> None:
+def test_changes_on_one_machine_are_there_on_the_other(machines: tuple[Machine, Machine]) -> None:
     here, there = machines
     session_id = json.loads(here.run("new", "--json"))["session"]["sessionId"]
     here.run("append", session_id, "--user", "a question about rivers", "--assistant", "an answer")

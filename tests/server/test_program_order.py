@@ -69,7 +69,7 @@ async def test_pipelined_requests_over_a_socket_are_answered_in_their_order(
 # --- what follows a write ----------------------------------------------------------------------------------
 
 
-async def test_whatever_follows_an_append_sees_it(daemon: Running, cwd: str) -> None:
+async def test_every_request_after_an_append_sees_it(daemon: Running, cwd: str) -> None:
     peer, session_id = await started(daemon, cwd)
     await peer.append(session_id, assistant("begun", id="m0"))
     for number in range(1, 31):
@@ -120,7 +120,7 @@ async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory
     await peer.until(lambda it: any("after" in str(note) for note in it.told("session/appended")))
 
 
-async def test_what_waits_behind_a_write_that_fails_goes_on_without_it(tmp_path: Path, cwd: str) -> None:
+async def test_requests_behind_a_write_that_fails_go_on_without_it(tmp_path: Path, cwd: str) -> None:
     disk = Disk()
     async with running(tmp_path, calls=disk.calls) as daemon:
         peer, session_id = await started(daemon, cwd)

@@ -182,7 +182,7 @@ async def answer_the_daemon(story: Story, wrong: list[str]) -> None:
 
 
 async def beside_the_requests(story: Story) -> None:
-    """What the document tells of without a request: another program writes, a draft is closed."""
+    """Events in the document without a request: another program writes, a draft is closed."""
     await story.script.call("session/create", cwd="/home/ada/atlas", id="atlas-scratch")
     await story.script.call("session/close", sessionId="atlas-scratch")
     session = (await story.nvim.call("session/info", sessionId="atlas-parser-1"))["session"]

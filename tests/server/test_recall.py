@@ -192,7 +192,7 @@ async def test_a_passage_on_an_abandoned_branch_is_marked_and_not_the_newest(pee
     ]  # fmt: skip
 
 
-async def test_what_a_compaction_replaced_is_found_with_its_summary(peer: Peer) -> None:
+async def test_entries_that_a_compaction_replaced_are_found_with_its_summary(peer: Peer) -> None:
     session_id = await session_in(
         peer,
         "/w",

@@ -57,7 +57,7 @@ async def write_of_a_later_version(peer: Peer) -> None:
     "write",
     [rename, tag, label, branch, change_the_model, keep_state_of_an_extension, write_of_a_later_version],
 )
-async def test_whatever_is_written_to_a_session_makes_it_the_most_recent(
+async def test_any_write_to_a_session_makes_it_the_most_recent(
     tmp_path: Path, cwd: str, write: Callable[[Peer], Awaitable[None]]
 ) -> None:
     two_sessions(tmp_path, cwd)

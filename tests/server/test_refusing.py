@@ -88,7 +88,7 @@ async def test_a_disk_with_room_again_is_noticed_without_a_write(
         assert await status(peer) == {}
 
 
-async def test_what_could_not_be_synced_is_told_and_written_anew_when_the_disk_takes_it(
+async def test_lines_that_could_not_be_synced_are_told_and_written_anew_when_the_disk_takes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept_at_once(monkeypatch)

@@ -52,7 +52,7 @@ def test_a_log_that_was_moved_away_is_followed_by_a_new_one_for_the_owner_only(
     assert "Configuration reloaded" not in old.read_text(encoding="utf-8")
 
 
-def test_what_can_change_while_sessions_are_open_changes_at_once(
+def test_settings_that_can_change_while_sessions_are_open_change_at_once(
     daemon: tuple[Locations, "subprocess.Popen[bytes]"],
 ) -> None:
     locations, process = daemon
@@ -92,7 +92,9 @@ def test_a_configuration_that_cannot_be_used_changes_nothing_and_is_told(
         assert client.call("server/status")["pid"] == process.pid
 
 
-def test_what_takes_a_new_daemon_is_named(daemon: tuple[Locations, "subprocess.Popen[bytes]"]) -> None:
+def test_settings_that_need_a_new_daemon_are_named(
+    daemon: tuple[Locations, "subprocess.Popen[bytes]"],
+) -> None:
     locations, process = daemon
     configured(locations, f'[roots]\nfolders = ["{locations.home}/pi"]\n')
     process.send_signal(signal.SIGHUP)

@@ -58,7 +58,7 @@ OTHER_WRITES: list[tuple[str, dict[str, Any]]] = [
     ("state/update", {"plan": "Changed.", "tokens": 1}),
     ("session/configure", {"autoCompact": None}),
 ]
-"""What others write between a request and its repeat, so that carrying it out again would change something."""
+"""Changes of others between a request and its repeat, so that carrying it out again would change something."""
 
 
 async def a_session(daemon: Running, cwd: str) -> tuple[Peer, str, Path]:
@@ -79,7 +79,7 @@ async def write_something_else(peer: Peer, session_id: str) -> None:
 
 
 def told(answer: dict[str, Any]) -> dict[str, Any]:
-    """What an answer says of the request itself, without the session as it stands now."""
+    """Return the part of an answer about the request itself, without the session as it stands now."""
     changing = {"session", "duplicate", "autoCompact"}
     return {name: value for name, value in answer.items() if name not in changing}
 

@@ -72,7 +72,7 @@ async def test_a_fork_that_is_a_command_itself_names_only_that_in_its_header(
     assert named == ["forked"]
 
 
-async def test_what_a_user_says_of_the_field_is_kept_in_a_fork(memory: Running, cwd: str) -> None:
+async def test_a_message_with_the_name_of_the_field_is_kept_in_a_fork(memory: Running, cwd: str) -> None:
     peer, session_id, _ = await a_session(memory, cwd)
     said = f'{{"{FIELD}": "is a field"}}'
     await peer.append(session_id, user(said, id="said"))

@@ -20,7 +20,7 @@ COMMAND = "press-2 'of' ../the button\n"
 
 @dataclass(frozen=True)
 class Scene:
-    """What there is before a request: a session with an answer, and another one in the trash."""
+    """The state before a request: a session with an answer, and another one in the trash."""
 
     peer: Peer
     cwd: str
@@ -93,7 +93,7 @@ async def do_something_else(scene: Scene) -> None:
 
 
 def facts(answer: dict[str, Any]) -> dict[str, Any]:
-    """What an answer says, without what goes on changing in a session that it opened."""
+    """Return an answer without the values that change later in a session that it opened."""
     known = {name: value for name, value in answer.items() if name not in ("duplicate", "session")}
     return known | ({"session": answer["session"]["sessionId"]} if "session" in answer else {})
 

@@ -121,7 +121,7 @@ async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon
     assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
 
 
-async def test_whoever_opens_a_draft_while_it_is_closed_gets_it_whole_or_not_at_all(
+async def test_opening_a_draft_while_it_is_closed_gives_it_whole_or_not_at_all(
     daemon: Running, cwd: str
 ) -> None:
     peer, other = await daemon.attach(), await daemon.attach()
@@ -394,7 +394,7 @@ async def test_files_that_are_no_sessions_are_not_listed(memory: Running, cwd: s
     assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
 
 
-async def test_what_is_listed_is_the_same_open_or_closed(tmp_path: Path, cwd: str) -> None:
+async def test_a_list_is_the_same_for_open_and_closed_sessions(tmp_path: Path, cwd: str) -> None:
     async with running(tmp_path) as daemon:
         await filled(daemon, cwd, "a", "b")
         warm = await (await daemon.attach()).call("session/list")

@@ -1,4 +1,4 @@
-"""What clients are told when several daemons use one store (`protocol.md`, "Several daemons on one store")."""
+"""The messages to clients when several daemons use one store (`protocol.md`, "Several daemons on one store")."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

@@ -110,7 +110,7 @@ async def test_subscribing_again_starts_over_from_there(daemon: Running, cwd: st
     assert peer.seqs().count(6) == 1
 
 
-async def test_who_unsubscribes_hears_no_more_and_has_the_session_open_still(
+async def test_a_client_that_unsubscribes_gets_no_more_notifications_and_has_the_session_open_still(
     daemon: Running, cwd: str
 ) -> None:
     peer, session_id = await filled(daemon, cwd, 1)
@@ -217,7 +217,7 @@ async def test_two_clients_of_one_name_are_told_apart(daemon: Running, cwd: str)
     assert names <= {client["clientId"] for client in clients}
 
 
-async def test_who_opts_out_is_not_told(daemon: Running, cwd: str) -> None:
+async def test_a_client_that_opts_out_is_not_notified(daemon: Running, cwd: str) -> None:
     peer, session_id = await filled(daemon, cwd, 1)
     other = await daemon.attach()
     options = {"optOutNotifications": ["session/appended", "session/changed"]}

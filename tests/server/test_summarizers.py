@@ -1,4 +1,4 @@
-"""Who writes a summary: which client is asked first, who comes next, and what a command may do."""
+"""The writers of a summary: the client that is asked first, the next ones, and the rights of a command."""
 
 import asyncio
 import os
@@ -161,7 +161,7 @@ def steps(peer: Peer, token: str) -> list[dict[str, Any]]:
     return [note["value"] for note in peer.told("$/progress") if note["token"] == token]
 
 
-async def test_who_waits_hears_of_progress_until_the_answer(daemon: Running, cwd: str) -> None:
+async def test_a_waiting_client_gets_progress_until_the_answer(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     writer = await holding(daemon, session_id)
     asked = compacting(peer, session_id, workDoneToken="tok")
@@ -305,7 +305,7 @@ async def test_a_command_that_is_not_there_is_a_failure(tmp_path: Path, cwd: str
         assert (await refusal(compacting(peer, session_id))).kind == "summarizerFailed"
 
 
-async def test_what_a_command_complains_of_is_told(tmp_path: Path, cwd: str) -> None:
+async def test_the_error_output_of_a_command_is_in_the_message(tmp_path: Path, cwd: str) -> None:
     body = "print('x' * 9000 + 'no\\nkey', file=sys.stderr); sys.exit(1)"
     async with running(tmp_path / "home", config=commanded(program(tmp_path, body))) as daemon:
         peer, session_id = await talk(daemon, cwd)

@@ -91,7 +91,7 @@ def test_the_token_is_for_its_owner_only_and_in_no_log(listener: tuple[Locations
 
 
 @pytest.mark.parametrize("json_lines", [False, True])
-def test_who_shows_the_token_first_is_a_client_like_any_other(
+def test_a_client_that_shows_the_token_first_is_like_any_other(
     listener: tuple[Locations, str], json_lines: bool
 ) -> None:
     locations, address = listener
@@ -179,7 +179,7 @@ def test_without_the_token_nothing_is_answered_but_that(
         b"X: " + b"y" * 9_000,
     ],
 )
-def test_what_is_not_our_language_is_cut_off_without_a_word(
+def test_a_client_of_another_protocol_is_cut_off_without_a_word(
     listener: tuple[Locations, str], first: bytes
 ) -> None:
     _, address = listener
@@ -287,7 +287,9 @@ async def test_of_one_user_the_newest_connections_stay() -> None:
             each.close()
 
 
-async def test_who_does_not_show_the_token_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_client_that_does_not_show_the_token_in_time_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tcp, "AUTHENTICATION_SECONDS", 0.01)
     with Accepting() as listener, await listener.open_connection(user=1) as slow:
         await until(lambda: has_ended(slow))

@@ -517,7 +517,7 @@ async def test_entries_are_found_after_around_and_by_id(daemon: Running, cwd: st
 
 @pytest.mark.parametrize("limit", [1, 3, 39, 40, 41])
 @pytest.mark.parametrize("method", ["entries", "path"])
-async def test_what_is_read_backward_is_the_same_from_its_end(
+async def test_entries_read_backward_are_the_same_from_the_end(
     memory: Running, cwd: str, method: str, limit: int
 ) -> None:
     peer, session_id, _ = await bushy(memory, cwd)

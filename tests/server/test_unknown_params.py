@@ -47,7 +47,7 @@ async def test_an_append_with_a_misspelt_guard_is_refused_and_stores_nothing(
         ("server/status", {"verbose": True}, "$.verbose", []),
     ],
 )  # fmt: skip
-async def test_what_newcomers_try_is_refused_with_the_name_that_they_meant(
+async def test_a_likely_wrong_name_is_refused_with_the_right_one(
     memory: Running, method: str, params: dict[str, Any], path: str, suggested: list[str]
 ) -> None:
     refused = await refusal((await memory.attach()).call(method, **params))

@@ -362,7 +362,7 @@ async def test_rows_are_agents_or_projects_and_filters_select_them(peer: Peer, t
     assert (await tokens(peer, cwd=str(project)))["total"] == 0
 
 
-async def test_what_is_appended_is_in_the_next_report(peer: Peer) -> None:
+async def test_appended_requests_are_in_the_next_report(peer: Peer) -> None:
     session = await session_with(peer, said("one", spent(5)))
     assert (await tokens(peer))["total"] == 5
     await peer.append(session, said("two", spent(6)))

@@ -1,4 +1,4 @@
-"""What other programs do to session files is seen at once, also where nobody asks."""
+"""Changes of other programs to session files are seen at once, also without a request."""
 
 import asyncio
 import json  # noqa: TID251 - lines are written as another program writes them

@@ -1,4 +1,4 @@
-"""What sessiond's core would do to make a session shorter, beside what pi answered when it was asked the same."""
+"""Compares the compaction that sessiond's core would make with the answer of pi to the same question."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

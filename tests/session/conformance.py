@@ -1,4 +1,4 @@
-"""What sessiond's core answers about a session file, beside what a recording says a real peer answered."""
+"""Compares the answer of sessiond's core about a session file with the recorded answer of a real peer."""
 
 import json  # noqa: TID251  (answers hold lone surrogates, which msgspec refuses)
 from collections.abc import Iterator, Mapping

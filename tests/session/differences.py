@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 
 class Difference(NamedTuple):
-    """What we answer instead of one or both peers about a field of a recorded file."""
+    """Our answer in place of that of one or both peers about a field of a recorded file."""
 
     peers: tuple[str, ...]
     case: str
@@ -257,13 +257,15 @@ RUN = (
     "A run of tools is not cut as long as at most twice the budget is kept: the cut is before the turn, or before "
     "words without calls. pi cuts in the run."
 )
-STANDS_FOR = "What stands for a summary or a user's command in a summarizer's text has our own words."
+STANDS_FOR = (
+    "The text that stands for a summary or a user's command in a summarizer's text has our own words."
+)
 PREFIX = (
     "A cut right before a turn cuts no turn, whatever settings stand between. pi takes the turn before it for one "
     "that is cut."
 )
 SILENT = (
-    "What is kept begins with no message that says nothing, and with no label or `leaf` line: a fork takes these "
+    "The kept part begins with no message that says nothing, and with no label or `leaf` line: a fork takes these "
     "out."
 )
 AGAIN = "As long as nothing is said after a compaction there is nothing new to compact. pi cuts what was just kept."

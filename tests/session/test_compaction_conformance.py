@@ -1,4 +1,4 @@
-"""What would be done to make a session shorter is what pi would do, but for differences that a table argues."""
+"""A compaction is the one that pi would make, but for differences that a table argues."""
 
 import json  # noqa: TID251 - as pi wrote it
 from typing import Any

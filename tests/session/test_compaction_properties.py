@@ -137,7 +137,9 @@ def test_a_preparation_is_consistent(log: Loaded, keep: int, data: st.DataObject
 
 @given(histories(), KEEPS, st.data())
 @settings(max_examples=60)
-def test_what_was_just_compacted_is_not_compacted_again(log: Loaded, keep: int, data: st.DataObject) -> None:
+def test_a_path_that_was_just_compacted_is_not_compacted_again(
+    log: Loaded, keep: int, data: st.DataObject
+) -> None:
     row = drawn_row(data, log)
     plan = prepared(log, row, keep)
     if plan.reason is None:

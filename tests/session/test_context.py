@@ -1,4 +1,4 @@
-"""What a model would see at a leaf (decision 0015)."""
+"""The context of a model at a leaf (decision 0015)."""
 
 import json  # noqa: TID251  (messages hold lone surrogates, which msgspec refuses)
 from typing import Any

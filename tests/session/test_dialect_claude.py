@@ -1,4 +1,4 @@
-"""What a session of Claude Code becomes, entry by entry (decision 0023)."""
+"""Sessions of Claude Code are read entry by entry (decision 0023)."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def test_a_result_names_its_tool_and_keeps_what_only_people_saw() -> None:
     assert result["foreign"] == {"toolUseResult": {"file": "x"}}
 
 
-def test_what_was_kept_of_a_compaction_is_in_the_context_once() -> None:
+def test_the_kept_entries_of_a_compaction_are_in_the_context_once() -> None:
     said_there = [
         it.get("content") or it.get("summary") for it in map(decode, as_log(read(*CLAUDE)).context().messages)
     ]

@@ -98,7 +98,7 @@ def test_an_answer_has_its_model_cost_and_tokens_as_its_provider_counts_them() -
     assert messages(task(), "assistant")[0]["usage"]["input"] == 100
 
 
-def test_what_cline_adds_to_a_prompt_is_not_shown() -> None:
+def test_additions_of_cline_to_a_prompt_are_not_shown() -> None:
     for found in (session(), task()):
         assert [text_of(it) for it in messages(found, "user")][-1] == "And the storks?"
         for it in dialects.entries(found):

@@ -1,4 +1,4 @@
-"""What a Codex rollout becomes, entry by entry (decision 0023)."""
+"""Rollouts of Codex are read entry by entry (decision 0023)."""
 
 import json  # noqa: TID251 - messages are compared as other programs read them
 from typing import Any
@@ -48,7 +48,7 @@ def test_calls_and_results_of_codex_belong_together() -> None:
     assert result["content"] == [{"type": "text", "text": "no"}]
 
 
-def test_what_codex_encrypted_is_kept_and_marked() -> None:
+def test_content_that_codex_encrypted_is_kept_and_marked() -> None:
     reasoning = at(read(*CODEX), 5)
     assert reasoning["message"]["content"] == [{"type": "thinking", "thinking": "hm"}]
     assert reasoning["foreign"] == {"encrypted_content": "xyz", "portable": False}

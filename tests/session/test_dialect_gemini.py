@@ -1,4 +1,4 @@
-"""What sessions of Gemini CLI become (decision 0040)."""
+"""Sessions of Gemini CLI are read (decision 0040)."""
 
 import json  # noqa: TID251 - files of other programs are written as they write them
 from typing import Any

@@ -75,7 +75,7 @@ def test_any_lines_make_a_tree(dialect: str, data: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("dialect", list(known.DIALECTS))
-def test_what_is_nested_too_deeply_is_kept_raw_or_said(dialect: str) -> None:
+def test_a_line_that_is_nested_too_deeply_is_kept_raw_or_reported(dialect: str) -> None:
     deep = (
         b'{"type":"user","uuid":"u","id":"i","kind":"entry","message":{"role":"user","content":'
         + b"[" * 5_000

@@ -1,4 +1,4 @@
-"""What sessions of OpenCode become (decision 0040)."""
+"""Sessions of OpenCode are read (decision 0040)."""
 
 import json  # noqa: TID251 - files of other programs are written as they write them
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""What sessions of Qwen Code become (decision 0040)."""
+"""Sessions of Qwen Code are read (decision 0040)."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_a_compression_that_repeats_nothing_is_followed_by_its_other_contents() 
     assert entry(session, "c")["firstKeptEntryId"] is None
 
 
-def test_what_the_program_said_as_the_user_is_no_message_of_the_user() -> None:
+def test_text_of_the_program_in_the_name_of_the_user_is_no_message_of_the_user() -> None:
     session = read(
         line("a", None, "user", said("one")),
         line("b", "a", "user", said("<system-reminder>Be brief.</system-reminder>")),

@@ -1,4 +1,4 @@
-"""What files of operator, Go, NOVA and pi become, and the samples (decision 0023)."""
+"""Files of operator, Go, NOVA and pi are read, and the samples (decision 0023)."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def test_a_file_is_told_by_its_first_lines(dialect: str) -> None:
     assert known.detect(jsonl(*FILES[dialect])) == dialect
 
 
-def test_what_is_no_session_is_none() -> None:
+def test_a_file_that_is_no_session_has_no_dialect() -> None:
     for data in (
         b"",
         b"\n\n",

@@ -1,4 +1,4 @@
-"""What goes out in a dialect comes back by import as it was, as far as the dialect can hold it."""
+"""A session that is exported in a dialect comes back by import, as far as the dialect can hold it."""
 
 import json  # noqa: TID251 - files are read as other programs read them
 from typing import Any
@@ -114,7 +114,7 @@ def test_the_home_format_holds_everything(whole: ExportedSession) -> None:
 
 
 @pytest.mark.parametrize("format", ["operator", "go"])
-def test_what_a_format_cannot_hold_is_named(format: str) -> None:
+def test_content_that_a_format_cannot_hold_is_named(format: str) -> None:
     message = {
         "role": "assistant", "content": [{"type": "redactedThinking", "data": "x"}, {"type": "text", "text": "a"}],
         "provider": "acme", "model": "one", "usage": {"input": 1},

@@ -92,7 +92,7 @@ def test_edits_change_an_entry_or_leave_it_out() -> None:
     assert reasons(*lines) == ["edited", "editedOut", "notForModel", "notForModel"]
 
 
-def test_what_says_nothing_has_a_reason_of_its_own() -> None:
+def test_a_message_without_content_has_a_reason_of_its_own() -> None:
     assert reasons(
         message("system", "Old"), user("Hi"), entry("branch_summary", fromId="e1", summary=""),
         entry("message", message=7), compaction("s", "e1", systemMessage={"role": "system", "content": "x"}),

@@ -103,7 +103,7 @@ def test_after_any_cut_that_is_proposed_no_call_has_lost_its_result(
 
 @given(histories(), FORMATS, st.data())
 @settings(max_examples=100)
-def test_what_was_sent_can_be_appended_and_is_sent_the_same(
+def test_sent_messages_can_be_appended_and_are_sent_the_same(
     log: Loaded, format: Provider, data: st.DataObject
 ) -> None:
     messages = sent(log, format, a_leaf(data, log)).messages
@@ -202,7 +202,7 @@ def test_no_content_is_too_odd_to_be_sent(messages: list[dict[str, Any]]) -> Non
 
 @given(MESSAGES)
 @settings(max_examples=200)
-def test_whatever_was_sent_can_be_appended_and_is_sent_the_same(
+def test_any_sent_messages_can_be_appended_and_are_sent_the_same(
     messages: list[dict[str, Any]],
 ) -> None:
     for format in PROVIDERS:

@@ -388,7 +388,9 @@ SOUND = {"inlineData": {"mimeType": "audio/wav", "data": "AAAA"}}
         ("google", {"message": {"role": "elsewhere", "parts": []}}, "$.message.role"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_kept_is_refused_with_its_place(format: Provider, item: Any, place: str) -> None:
+def test_content_that_cannot_be_kept_is_refused_with_its_place(
+    format: Provider, item: Any, place: str
+) -> None:
     with pytest.raises((UnreadableMessage, msgspec.ValidationError)) as refused:
         drafts(format, json.dumps(item).encode())
     said = str(refused.value).partition(" - at `")[2].removesuffix("`")
@@ -523,12 +525,12 @@ CONVERSATIONS: dict[Provider, list[dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("format", PROVIDERS)
-def test_what_was_appended_comes_back_the_same(format: Provider) -> None:
+def test_appended_messages_come_back_the_same(format: Provider) -> None:
     assert there_and_back(format, *CONVERSATIONS[format]) == CONVERSATIONS[format]
 
 
 @pytest.mark.parametrize("format", PROVIDERS)
-def test_what_comes_back_is_stored_the_same_again(format: Provider) -> None:
+def test_messages_that_were_read_are_stored_the_same_again(format: Provider) -> None:
     again = there_and_back(format, *CONVERSATIONS[format])
     assert stored(format, *again) == stored(format, *CONVERSATIONS[format])
 

@@ -188,7 +188,7 @@ def test_the_same_context_is_written_the_same(provider: Provider) -> None:
 
 
 @every_provider
-def test_what_was_sent_before_stays_the_same_when_the_session_goes_on(provider: Provider) -> None:
+def test_messages_sent_before_stay_the_same_when_the_session_goes_on(provider: Provider) -> None:
     lines = [header(), user("Go"), assistant([tool_call("a b", {}, call="x|" * 40)])]
     lines.append(tool_result("done", call="x|" * 40))
     before = sent(loaded(*lines), provider).messages

@@ -1,4 +1,4 @@
-"""What is large goes out of a draft into blobs, and comes back as it was."""
+"""Large values go out of a draft into blobs, and come back as they were."""
 
 import base64
 import hashlib
@@ -98,7 +98,7 @@ def test_a_very_long_address_of_an_image_comes_back_like_any_text() -> None:
     ["!" * 2000, "QUJD" * 300 + "QQ", "QUJD" * 300 + "\n", "QUJD" * 300 + "QR==", "é" * 2000],
     ids=["not base64", "without padding", "a line break", "bits that do not come back", "not ASCII"],
 )
-def test_what_would_not_come_back_to_the_letter_stays(data: str) -> None:
+def test_a_string_that_would_not_come_back_to_the_letter_stays(data: str) -> None:
     sent = says({"type": "image", "mimeType": "image/png", "data": data})
     assert extract_blobs.extract(sent) == (sent, {})
 
@@ -188,7 +188,7 @@ SEALED = {
 
 
 @pytest.mark.parametrize("block", SEALED)
-def test_what_a_provider_has_signed_is_never_cut(block: str) -> None:
+def test_content_that_a_provider_has_signed_is_never_cut(block: str) -> None:
     sent = says(SEALED[block], role="assistant")
     assert extract_blobs.extract(sent) == (sent, {})
 
@@ -223,12 +223,12 @@ def test_numbers_and_spaces_beside_a_change_stay_as_they_are_written() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"[]", b"nothing", b'{"a":', b'"x"' * 400_000, b"[" * 600_000])
-def test_what_is_no_object_is_answered_as_it_is(sent: bytes) -> None:
+def test_a_body_that_is_no_object_is_returned_as_it_is(sent: bytes) -> None:
     assert extract_blobs.extract(sent) == (sent, {})
     assert restore_blobs.restore(sent, lambda _: b"") == sent
 
 
-def test_what_is_nested_too_deeply_stays() -> None:
+def test_a_value_that_is_nested_too_deeply_stays() -> None:
     sent = b'{"data":' + b"[" * 500 + b'"%b"' % (b"x" * 600_000) + b"]" * 500 + b"}"
     assert extract_blobs.extract(sent) == (sent, {})
 
@@ -332,7 +332,7 @@ values = st.recursive(
 
 @settings(max_examples=60)
 @given(fields=st.dictionaries(keys, values, max_size=3))
-def test_whatever_is_taken_out_comes_back_the_same(fields: dict[str, Any]) -> None:
+def test_values_that_are_taken_out_come_back_the_same(fields: dict[str, Any]) -> None:
     sent = json.dumps({"type": "custom", "payload": written(fields)}).encode()
     out = extract_blobs.extract(sent)
     is_the_same = back(out) == json.loads(sent)

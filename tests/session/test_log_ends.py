@@ -65,7 +65,7 @@ BAD = [b"", b"{", b"\xff\xfe", b'{"type":5}', b"[1]", b'{"type":"message","messa
     last=st.integers(300, 3_000),
     pick=st.integers(0, 6),
 )
-def test_what_is_final_is_that_of_the_whole_log(
+def test_a_final_result_is_that_of_the_whole_log(
     kinds: list[str], times: list[int], slot: str | None, title: str | None, torn: bytes, last: int, pick: int
 ) -> None:
     lines: list[Any] = [

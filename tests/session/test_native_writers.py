@@ -92,7 +92,7 @@ def test_only_the_path_to_the_leaf_is_written(agent: str) -> None:
 
 
 @pytest.mark.parametrize("agent", OTHERS)
-def test_what_a_format_cannot_hold_is_listed(agent: str) -> None:
+def test_content_that_a_format_cannot_hold_is_listed(agent: str) -> None:
     whole = exported(
         user("question"), entry("model_change", model="a/b"), assistant("answer", usage={"input": 1}),
         label("e1", "start"), tags=("work",),

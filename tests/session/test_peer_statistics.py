@@ -1,4 +1,4 @@
-"""What is counted here is what the real pi and oh-my-pi count (decision 0017)."""
+"""The counts here are those of the real pi and oh-my-pi (decision 0017)."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ def two_branches(*tried: Line) -> Loaded:
 TRIED = (user("try this", id="t1"), assistant("tried", id="t2"))
 
 
-def test_what_is_left_behind_lies_below_the_common_ancestor() -> None:
+def test_the_entries_left_behind_lie_below_the_common_ancestor() -> None:
     plan = moved(two_branches(*TRIED), "t2", "a2")
     assert (plan.common_ancestor_id, plan.entry_ids_to_summarize) == ("a1", ("t1", "t2"))
     assert (plan.target_id, plan.previous_leaf_id) == ("a2", "t2")

@@ -200,7 +200,7 @@ def test_a_context_is_full_when_less_than_the_reserve_is_free() -> None:
     assert (is_full(900, limits), is_full(901, limits)) == (False, True)
 
 
-def test_what_is_needed_goes_by_what_the_provider_counted() -> None:
+def test_the_need_for_a_compaction_follows_the_tokens_that_the_provider_counted() -> None:
     usage = {"totalTokens": 950}
     plan = of(10, asks("u1"), says("a1"), asks("u2"), assistant(TEN, usage=usage))
     assert (plan.needed, plan.tokens_before, plan.tokens_after) == (True, 950, 10)
@@ -241,12 +241,12 @@ def test_nothing_is_compacted_twice(since: tuple[Line, ...]) -> None:
     assert of(1, *COMPACTED, *since).reason == "alreadyCompacted"
 
 
-def test_what_was_before_a_reset_is_left_alone() -> None:
+def test_entries_before_a_reset_are_left_alone() -> None:
     plan = of(20, *COMPACTED, entry("reset_boundary"), asks("u3"), says("a3"), asks("u4"), says("a4"))
     assert (plan.entry_ids_to_summarize, plan.previous_summary) == (("u3", "a3"), None)
 
 
-def test_what_is_edited_away_is_neither_counted_nor_summarized() -> None:
+def test_messages_that_are_edited_away_are_neither_counted_nor_summarized() -> None:
     edit = entry("context_edit", targetId="a1", replacement=None)
     plan = of(20, asks("u1"), says("a1"), edit, asks("u2"), says("a2"))
     assert (plan.entry_ids_to_summarize, plan.tokens_before) == (("u1",), 30)
@@ -285,7 +285,7 @@ def test_the_beginning_of_a_turn_that_is_cut_is_shown_apart() -> None:
     assert "<turn>\n[User]: and this turn\n</turn>" in plan.prompt
 
 
-def test_what_the_user_wants_to_be_paid_attention_to_is_said() -> None:
+def test_the_instructions_of_the_user_are_in_the_prompt() -> None:
     log = loaded(header(), asks("u1"), says("a1"), asks("u2"), says("a2"))
     assert (prepared(log, 20, instructions="Mind the gap.").prompt or "").endswith("Mind the gap.")
 

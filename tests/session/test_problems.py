@@ -1,4 +1,4 @@
-"""What is wrong in a log is told by kind, so that programs need not read sentences."""
+"""Problems of a log are told by kind, so that programs need not read sentences."""
 
 from typing import get_args
 

@@ -17,7 +17,7 @@ def test_a_policy_that_says_nothing_asks_for_nothing() -> None:
     assert due(SESSIONS, Policy(), NOW) == []
 
 
-def test_what_was_not_written_to_for_too_long_is_due_the_oldest_first() -> None:
+def test_sessions_without_writes_for_too_long_are_due_the_oldest_first() -> None:
     assert due(SESSIONS, Policy(max_age=400), NOW) == [Due("old", "age"), Due("middle", "age")]
     assert due(SESSIONS, Policy(max_age=900), NOW) == []
 
@@ -37,7 +37,7 @@ def test_tags_say_which_sessions_are_looked_at_and_counted() -> None:
     st.none() | st.floats(0, NOW),
     st.none() | st.integers(0, 20),
 )
-def test_what_stays_is_newer_than_what_goes_and_as_much_as_may(
+def test_kept_sessions_are_newer_than_deleted_ones_and_as_many_as_allowed(
     times: list[float], max_age: float | None, max_sessions: int | None
 ) -> None:
     known = [RetentionCandidate(str(number), it, ()) for number, it in enumerate(times)]

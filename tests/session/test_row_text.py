@@ -64,7 +64,7 @@ def test_the_error_of_a_provider_is_shown_in_short(error: str, line: str) -> Non
     assert row_text(said("", stopReason="error", errorMessage=error), 120) == f"[error: {line}]"
 
 
-def test_what_a_failed_turn_said_stands_behind_its_error_and_is_not_repeated() -> None:
+def test_the_text_of_a_failed_turn_stands_behind_its_error_and_is_not_repeated() -> None:
     assert (
         row_text(said("So far", stopReason="error", errorMessage="overloaded"), 120)
         == "[error: overloaded] So far"

@@ -112,7 +112,7 @@ def test_a_call_that_is_not_in_the_context_any_more_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("kept", ["nobody", "aside", ""])
-def test_what_is_kept_lies_on_the_path(kept: str) -> None:
+def test_the_kept_entries_lie_on_the_path(kept: str) -> None:
     log = loaded(
         header(), *TALK, user("aside", id="aside", parent="u1"), assistant("on", id="on", parent="u2")
     )

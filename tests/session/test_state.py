@@ -183,9 +183,7 @@ _anything = st.recursive(
 
 
 @given(data=st.dictionaries(st.sampled_from(_PARTS), _anything) | _anything, timestamp=_anything)
-def test_whatever_stands_in_a_line_nothing_fails_and_what_is_left_can_be_told(
-    data: Any, timestamp: Any
-) -> None:
+def test_no_line_makes_it_fail_and_the_rest_can_be_told(data: Any, timestamp: Any) -> None:
     state = state_of(state_line(data, timestamp=timestamp), state_line({"tokens": 1}), tagged("a"))
     assert state.tokens_used >= 1
     msgspec.json.encode(state)

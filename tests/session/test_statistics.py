@@ -1,4 +1,4 @@
-"""What entries are made of (decision 0017)."""
+"""Counts of the parts of entries (decision 0017)."""
 
 import json  # noqa: TID251 - lines are written as another program may write them
 from typing import Any
@@ -189,7 +189,7 @@ _anything = st.recursive(
         max_size=5,
     ),
 )
-def test_whatever_stands_in_a_message_nothing_fails(role: Any, fields: dict[str, Any]) -> None:
+def test_no_message_makes_it_fail(role: Any, fields: dict[str, Any]) -> None:
     line = entry("message", message={"role": role, **fields})
     found = tally_of(line, entry("compaction", **fields), entry("usage", **fields), assistant("a"))
     assert found.entries == 4

@@ -1,4 +1,4 @@
-"""What a summarizer is shown and asked: the conversation as text, fenced, with our own words around it."""
+"""The prompt of a summarizer: the conversation as text, fenced, with our own words around it."""
 
 import json  # noqa: TID251 - messages as agents write them
 import re
@@ -61,7 +61,7 @@ def test_commands_of_the_user_are_shown_unless_no_model_was_shown_them() -> None
 
 
 @pytest.mark.parametrize("role", ["system", "oracle", "fileMention", "user"])
-def test_what_says_nothing_is_not_there(role: str) -> None:
+def test_a_message_without_content_is_not_there(role: str) -> None:
     assert rendered(role, content=[]) == []
 
 

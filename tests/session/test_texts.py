@@ -1,4 +1,4 @@
-"""What a search finds of an entry, and what it does not."""
+"""The texts of an entry that a search finds, and those that it does not."""
 
 import pytest
 

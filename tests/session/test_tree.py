@@ -86,7 +86,7 @@ def test_rows_cover_the_log_without_gaps(data: bytes) -> None:
 
 
 @given(LOGS)
-def test_whatever_is_in_a_log_its_rows_can_be_shown(data: bytes) -> None:
+def test_the_rows_of_any_log_can_be_shown(data: bytes) -> None:
     session = Loaded(data)
     for row in range(1, len(session.tree)):
         (shown,) = session.read([row])
@@ -146,7 +146,7 @@ def _piece(name: str, kind: str) -> bytes:
 @given(st.lists(st.sampled_from(["line", "no newline", "half", "newline"]), max_size=8), st.booleans())
 @example(["no newline", "half", "newline", "line"], False)
 @example(["no newline", "no newline", "line"], False)
-def test_whatever_pieces_programs_append_each_row_is_one_line_of_the_file(
+def test_for_any_pieces_that_programs_append_each_row_is_one_line_of_the_file(
     kinds: list[str], ends_settled: bool
 ) -> None:
     pieces = [log(header()), *(_piece(f"p{number}", kind) for number, kind in enumerate(kinds))]
@@ -260,7 +260,7 @@ def test_of_entries_with_one_id_the_last_one_counts() -> None:
     assert [session.tree.is_entry(row) for row in range(5)] == [False, True, False, True, True]
 
 
-def test_what_is_counted() -> None:
+def test_the_tree_counts_messages_entries_and_lines() -> None:
     session = loaded(header(), user("q"), assistant("a"), b"bad\n", entry("custom"), user("r", parent="e1"))
     tree = session.tree
     assert (tree.count_messages(), tree.count_entries(), tree.seq) == (3, 4, 5)

@@ -110,7 +110,7 @@ def copies(*, days: tuple[int, int] = (1, 1)) -> tuple[Copy, Copy]:
     return here, Copy("b", days[1], list(here.lines))
 
 
-def test_what_only_one_side_did_holds_whatever_the_clocks() -> None:
+def test_changes_of_one_side_only_hold_whatever_the_clocks() -> None:
     here, there = copies(days=(1, 20))
     here.title("new name")
     here.tag("kept")

@@ -129,7 +129,7 @@ def test_a_table_that_is_added_and_removed_leaves_every_byte_as_it_was(
         assert {**left, "mcp_servers": left.get("mcp_servers", {})} == expected
 
 
-def test_what_the_agent_added_below_the_table_goes_with_it() -> None:
+def test_keys_that_the_agent_added_below_the_table_go_with_it() -> None:
     made = with_table('model = "x"\n', "mcp_servers", TABLE)
     grown = made + '\n[mcp_servers.sessiond.tools.recall]\napproval_mode = "approve"\n\n[other]\nx = 1\n'
     left = without_table(grown, 'model = "x"\n', "mcp_servers")

@@ -1,4 +1,4 @@
-"""What setup finds on a machine, before anything is followed."""
+"""The findings of setup on a machine, before anything is followed."""
 
 from pathlib import Path
 

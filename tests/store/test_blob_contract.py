@@ -1,4 +1,4 @@
-"""What every store promises of its blobs, sentence by sentence of `store/blobs.py`."""
+"""The promises of every store about its blobs, sentence by sentence of `store/blobs.py`."""
 
 import asyncio
 import hashlib
@@ -44,7 +44,7 @@ async def test_a_part_of_a_blob_is_that_part(store: Store, offset: int, limit: i
 @pytest.mark.parametrize(
     "name", [ABSENT, "", "..", "../sessions", HASH.upper(), HASH[:-1], HASH + "0", "a/b", "\0"]
 )
-async def test_what_is_not_there_is_absent(store: Store, name: str) -> None:
+async def test_a_missing_blob_is_absent(store: Store, name: str) -> None:
     await store.blobs.put(DATA)
     with pytest.raises(BlobAbsent):
         store.blobs.read(name)
@@ -96,7 +96,7 @@ async def test_a_blob_that_was_put_since_stays(store: Store) -> None:
     assert store.blobs.read(HASH) == DATA
 
 
-async def test_who_puts_while_another_trashes_has_the_blob_afterwards(store: Store) -> None:
+async def test_a_put_while_another_program_trashes_leaves_the_blob_in_place(store: Store) -> None:
     for number in range(30):
         await store.blobs.put(DATA)
         before = time.time_ns()
@@ -112,7 +112,7 @@ async def test_a_store_keeps_the_logs_that_it_made(store: Store) -> None:
     await log.close()
 
 
-async def test_what_logs_leave_behind_can_be_scanned(store: Store) -> None:
+async def test_the_leftovers_of_logs_can_be_scanned(store: Store) -> None:
     log = await new_log(store, lines=b"one\ntorn")
     assert list(await store.remains()) == []
     await log.quarantine_tail(4, 1)

@@ -46,7 +46,7 @@ async def test_a_breadcrumb_is_three_lines_that_only_the_owner_may_read(tmp_path
         (b"x" * 1_000_000, None),
     ],
 )
-async def test_whatever_is_no_breadcrumb_is_none(
+async def test_a_file_that_is_no_breadcrumb_is_none(
     tmp_path: Path, data: bytes, crumb: Breadcrumb | None
 ) -> None:
     file = crumb_file(tmp_path)
@@ -56,7 +56,7 @@ async def test_whatever_is_no_breadcrumb_is_none(
         assert await store.read_breadcrumbs("pts-3") == ([] if crumb is None else [crumb])
 
 
-async def test_what_is_no_file_is_no_breadcrumb(tmp_path: Path) -> None:
+async def test_a_path_that_is_no_file_is_no_breadcrumb(tmp_path: Path) -> None:
     folder = crumb_file(tmp_path).parent
     folder.mkdir(parents=True)
     (folder / "folder").mkdir()
@@ -89,7 +89,7 @@ async def test_no_terminal_id_leaves_the_folder(tmp_path: Path, terminal: str) -
 
 
 @pytest.mark.parametrize("cwd", ["/new\nline", "/lone\ud800"])
-async def test_what_fits_in_no_line_is_forgotten_with_what_was_there_of_its_folder(
+async def test_a_breadcrumb_that_fits_in_no_line_is_forgotten_with_the_earlier_ones_of_its_folder(
     tmp_path: Path, cwd: str
 ) -> None:
     async with file_store(tmp_path) as store:

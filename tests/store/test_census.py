@@ -1,4 +1,4 @@
-"""What a census finds, time after time: every change, and nothing that did not change."""
+"""A census finds every change, time after time, and nothing that did not change."""
 
 import errno
 import os

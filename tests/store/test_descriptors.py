@@ -86,7 +86,7 @@ async def test_a_log_that_nobody_changed_is_polled_at_without_a_descriptor(tmp_p
         await close(*many)
 
 
-async def test_what_another_program_appends_meanwhile_is_found(tmp_path: Path) -> None:
+async def test_lines_that_another_program_appends_meanwhile_are_found(tmp_path: Path) -> None:
     async with few_descriptors(tmp_path) as store:
         log = await new_log(store)
         others = await use_others(store)

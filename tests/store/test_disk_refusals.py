@@ -119,7 +119,7 @@ async def test_other_logs_are_unharmed_by_one_that_fails(tmp_path: Path) -> None
         await two.close()
 
 
-async def test_what_was_written_before_a_refused_write_is_still_synced_and_told_first(tmp_path: Path) -> None:
+async def test_lines_written_before_a_refused_write_are_still_synced_and_told_first(tmp_path: Path) -> None:
     disk = Disk()
     told: list[str] = []
     async with file_log(tmp_path, disk.calls) as log:
@@ -140,7 +140,7 @@ async def test_what_was_written_before_a_refused_write_is_still_synced_and_told_
         assert on_disk(log) == HEADER + b"1\n"
 
 
-async def test_whoever_appends_before_a_failure_is_told_fails_with_it(tmp_path: Path) -> None:
+async def test_an_append_before_a_failure_is_reported_fails_with_it(tmp_path: Path) -> None:
     """They may have the failed batch as a parent: an entry must not outlive what it stands on."""
     disk = Disk()
     async with file_log(tmp_path, disk.calls) as log:
@@ -263,7 +263,7 @@ async def test_a_recovery_that_fails_takes_a_write_down_that_failed_before_it(tm
         assert on_disk(log) == HEADER + b"4\n"
 
 
-async def test_what_was_acknowledged_as_written_survives_a_failed_sync_and_a_failed_recovery(
+async def test_entries_acknowledged_as_written_survive_a_failed_sync_and_a_failed_recovery(
     tmp_path: Path,
 ) -> None:
     disk = Disk()

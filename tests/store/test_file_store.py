@@ -136,7 +136,7 @@ async def test_a_path_that_a_person_names_may_be_a_link(tmp_path: Path) -> None:
         await log.close()
 
 
-async def test_what_is_no_regular_file_is_no_log(tmp_path: Path) -> None:
+async def test_a_path_that_is_no_regular_file_is_no_log(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / "dangling").symlink_to(tmp_path / "nothing")
@@ -266,7 +266,9 @@ async def test_a_name_is_durable_before_create_and_promote_return(tmp_path: Path
         await log.close()
 
 
-async def test_what_another_process_left_unsynced_is_synced_before_it_is_shown(tmp_path: Path) -> None:
+async def test_lines_that_another_process_left_unsynced_are_synced_before_they_are_shown(
+    tmp_path: Path,
+) -> None:
     disk = Disk()
     async with file_store(tmp_path, disk.calls) as store:
         log = await new_log(store)

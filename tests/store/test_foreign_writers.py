@@ -31,7 +31,7 @@ def add(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-async def test_what_another_program_appends_is_counted_until_it_is_accepted(tmp_path: Path) -> None:
+async def test_lines_of_another_program_are_counted_until_they_are_accepted(tmp_path: Path) -> None:
     async with file_log(tmp_path) as log:
         write_as_another_program(file_of(log), b"theirs\n")
         assert (log.foreign_bytes(), log.size) == (7, len(HEADER))
@@ -283,7 +283,7 @@ async def test_a_tail_that_grew_is_not_cut(tmp_path: Path) -> None:
         assert on_disk(log) == HEADER + b"torn no more\n"
 
 
-async def test_what_is_appended_while_a_file_is_rewritten_is_not_lost(tmp_path: Path) -> None:
+async def test_lines_appended_while_a_file_is_rewritten_are_not_lost(tmp_path: Path) -> None:
     disk = Disk()
     async with file_log(tmp_path, disk.calls) as log:
         disk.before_next("rename", lambda: add(file_of(log), b"late\n"))

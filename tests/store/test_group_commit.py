@@ -126,7 +126,7 @@ async def test_a_large_batch_is_not_written_by_the_thread_of_the_loop(tmp_path: 
         assert content(log) == HEADER + large + b"behind\nand behind\n"
 
 
-async def test_what_a_system_call_did_not_take_is_written_by_the_next(tmp_path: Path) -> None:
+async def test_bytes_that_a_system_call_did_not_take_are_written_by_the_next(tmp_path: Path) -> None:
     disk = Disk()
     async with file_log(tmp_path, disk.calls) as log:
         disk.at_most = 7

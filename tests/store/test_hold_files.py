@@ -45,7 +45,7 @@ async def test_a_hold_is_a_json_file_that_only_the_owner_may_read(tmp_path: Path
         WHOLE.replace(b"one", b"o" * 300_000),
     ],
 )
-async def test_what_is_no_hold_is_reported_not_obeyed_and_kept(
+async def test_a_file_that_is_no_hold_is_reported_not_obeyed_and_kept(
     tmp_path: Path, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = hold_file(tmp_path)
@@ -62,7 +62,7 @@ async def test_what_is_no_hold_is_reported_not_obeyed_and_kept(
     assert file.with_name(f"{file.name}.damaged").read_bytes() == data
 
 
-async def test_what_is_no_file_is_no_hold(tmp_path: Path) -> None:
+async def test_a_path_that_is_no_file_is_no_hold(tmp_path: Path) -> None:
     folder = hold_file(tmp_path).parent
     folder.mkdir(parents=True)
     (folder / "folder.json").mkdir()

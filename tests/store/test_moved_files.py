@@ -9,7 +9,7 @@ from support.disk import Disk
 from support.stores import HEADER, append, content, file_of, file_store, names_in, new_log
 
 
-async def test_what_lies_beside_a_log_moves_along(tmp_path: Path) -> None:
+async def test_files_beside_a_log_move_along(tmp_path: Path) -> None:
     async with file_store(tmp_path) as store:
         log = await new_log(store, lines=b"one\ntorn")
         await log.quarantine_tail(4, 1)

@@ -89,7 +89,7 @@ async def test_everything_arrives_and_a_second_move_finds_nothing_to_do(source: 
     assert (await everything(target), await trash_of(target)) == before
 
 
-async def test_what_arrived_is_a_session_like_any_other(source: Store, target: Store) -> None:
+async def test_a_moved_session_is_a_session_like_any_other(source: Store, target: Store) -> None:
     lines = await put(source, "abc", b'{"id":"a"}\n')
     trashed = await put(source, "gone", b'{"id":"g"}\n')
     await source.trash(await source.open("gone"), "test")
@@ -141,7 +141,7 @@ async def test_lines_that_the_source_got_since_are_added(source: Store, target: 
     assert (await everything(target))["abc"][0] == lines + b'{"id":"b"}\n'
 
 
-async def test_what_the_target_got_since_stays(source: Store, target: Store) -> None:
+async def test_lines_that_the_target_got_since_stay(source: Store, target: Store) -> None:
     lines = await put(source, "abc", b'{"id":"a"}\n')
     await move_store(source, target)
     log = await target.open("abc")

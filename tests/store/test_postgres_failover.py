@@ -56,7 +56,7 @@ def wait_for_replicas(server: Server, names: str = "*") -> None:
     server.sql("SELECT pg_reload_conf()")
 
 
-async def test_what_a_synchronous_replica_has_confirmed_is_there_after_a_failover(
+async def test_lines_that_a_synchronous_replica_has_confirmed_are_there_after_a_failover(
     primary: Server, tmp_path: Path
 ) -> None:
     database = database_of(primary.new_url())

@@ -1,4 +1,4 @@
-"""What the store in a database promises when connections, the server or another daemon fail, or come first."""
+"""The promises of the store in a database if connections, the server or another daemon fail, or come first."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -341,7 +341,7 @@ async def test_a_mirror_that_was_kept_is_continued_and_one_that_differs_is_fille
         await mine.close()
 
 
-async def test_what_is_queued_before_a_failure_is_reported_fails_with_it_and_nothing_later(
+async def test_batches_queued_before_a_failure_is_reported_fail_with_it_and_none_later(
     postgres_server: Server, tmp_path: Path
 ) -> None:
     async with two_stores(postgres_server, tmp_path) as (here, there):

@@ -1,4 +1,4 @@
-"""What every store promises, sentence by sentence of `store/base.py`."""
+"""The promises of every store, sentence by sentence of `store/base.py`."""
 
 import asyncio
 from collections.abc import Callable
@@ -86,7 +86,7 @@ async def test_a_log_that_goes_to_the_trash_meanwhile_is_opened_or_not_found(sto
 
 
 @pytest.mark.parametrize("unknown", ["nobody", "", ".", "..", "../abc", "a/b", "a\0b", "\ud800", "x" * 5000])
-async def test_what_is_not_there_is_not_found(store: Store, unknown: str) -> None:
+async def test_a_missing_session_is_not_found(store: Store, unknown: str) -> None:
     with pytest.raises(LogNotFound):
         await store.open(unknown)
     with pytest.raises(LogNotFound):
@@ -171,7 +171,7 @@ async def test_a_batch_of_several_lines_stays_together(store: Store) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"1", b"1\n2"])
-async def test_what_does_not_end_in_a_newline_is_no_batch(store: Store, data: bytes) -> None:
+async def test_bytes_without_a_newline_at_the_end_are_no_batch(store: Store, data: bytes) -> None:
     log = await new_log(store)
     with pytest.raises(ValueError, match="newline"):
         log.append(data, "synced")
@@ -333,7 +333,7 @@ async def test_a_second_rewrite_does_not_replace_the_first_original(store: Store
     await log.close()
 
 
-async def test_what_lies_beside_a_log_is_no_log(store: Store) -> None:
+async def test_files_beside_a_log_are_no_logs(store: Store) -> None:
     log = await new_log(store, lines=b"one\ntorn")
     await log.quarantine_tail(4, 1)
     await log.rewrite(b"two\n", 1)

@@ -1,4 +1,4 @@
-"""What every store promises of its trash: listed, restored byte for byte, never over anything."""
+"""The promises of every store about its trash: listed, restored byte for byte, never over anything."""
 
 import pytest
 
@@ -47,7 +47,7 @@ async def test_a_restored_log_is_what_it_was_where_it_was(store: Store, draft: b
         list(store.scan(where))
 
 
-async def test_what_was_restored_can_be_trashed_and_restored_again(store: Store) -> None:
+async def test_a_restored_session_can_be_trashed_and_restored_again(store: Store) -> None:
     log = await new_log(store)
     for _ in range(3):
         where = (await store.trash(log, "test")).ref
@@ -67,7 +67,7 @@ async def test_nothing_is_restored_over_a_log_that_took_the_place(store: Store) 
 
 
 @pytest.mark.parametrize("ref", ["nothing", "", "/etc/passwd", "a\0b", "../abc", "\ud800"])
-async def test_what_is_not_in_the_trash_cannot_be_restored(store: Store, ref: str) -> None:
+async def test_a_session_that_is_not_in_the_trash_cannot_be_restored(store: Store, ref: str) -> None:
     log = await new_log(store)
     for name in (ref, log.ref):
         with pytest.raises(LogNotFound):
@@ -87,7 +87,7 @@ async def test_files_that_a_log_left_behind_are_named_in_the_trash(store: Store)
     assert [b"".join(store.scan(it)) for it in (torn, f"{ref}.v1.bak")] == [b"torn", b"one\n"]
 
 
-async def test_what_is_purged_is_gone_with_all_that_it_left_behind_and_nothing_else(store: Store) -> None:
+async def test_a_purged_session_is_gone_with_all_its_leftovers_and_nothing_else(store: Store) -> None:
     other = await new_log(store, "other", lines=b"one\ntorn")
     kept = await other.quarantine_tail(4, 1)
     log = await new_log(store, lines=b"one\ntorn")

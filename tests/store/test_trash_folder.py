@@ -57,7 +57,7 @@ async def test_a_note_without_its_log_keeps_its_name(tmp_path: Path) -> None:
     assert note.read_bytes() == b"from a crash"
 
 
-async def test_what_cannot_be_moved_stays_open_where_it_is(tmp_path: Path) -> None:
+async def test_a_session_that_cannot_be_moved_stays_open_where_it_is(tmp_path: Path) -> None:
     disk = Disk()
     async with file_log(tmp_path, disk.calls) as log, file_store(tmp_path, disk.calls) as store:
         disk.refuse("rename", 1)

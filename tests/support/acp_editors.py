@@ -103,7 +103,7 @@ class Editor:
     def answer(self, request_id: Any) -> Json:
         """The result of a request. Raises `Refused`."""
         reading, reading_errors = self._threads
-        # What it wrote last is read after it has ended.
+        # Its last output is read after it has ended.
         wait_until(lambda: self._answer(request_id) is not None or not reading.is_alive(), BOUND)
         if (found := self._answer(request_id)) is None:
             reading_errors.join(BOUND)

@@ -23,7 +23,7 @@ SECOND_QUESTION, SECOND_ANSWER = "And the owl?", "The owl sleeps in the barn."
 
 @dataclass(frozen=True)
 class Reading:
-    """What a reader made of one session file."""
+    """The result of a reader for one session file."""
 
     session_id: str
     kinds: frozenset[str]

@@ -1,4 +1,4 @@
-"""What tests of agents need: a connection to a daemon of their own, a model that fills its context, and writers."""
+"""The parts of tests of agents: a connection to a daemon of their own, a model that fills its context, and writers."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def call(name: str, id: str) -> dict[str, Any]:
 
 
 def result(id: str, text: str) -> dict[str, Any]:
-    """What the tool answered."""
+    """The answer of the tool."""
     content = [{"type": "text", "text": text}]
     return {"role": "toolResult", "toolCallId": id, "toolName": "look", "content": content, "isError": False}
 

@@ -1,4 +1,4 @@
-"""What a program says about a session file: one shape for pi, oh-my-pi, recordings of them, and sessiond.
+"""The answers of a program about a session file: one shape for pi, oh-my-pi, recordings of them, and sessiond.
 
 Ids are as the program gave them. A v1 file has none, so programs make some up: compare those by position.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class View:
-    """What one leaf looks like: the path to it, root first, and the context a model would get there."""
+    """The view from one leaf: the path to it, root first, and the context a model would get there."""
 
     name: str
     """`current` for the leaf the program opened at; else a name or an entry id."""
@@ -20,12 +20,12 @@ class View:
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The rest of the context. pi: `thinkingLevel`, `model`. oh-my-pi: `models`, `mode` and more."""
     error: str | None = None
-    """What the program threw instead of answering; then path, messages and settings are empty."""
+    """The exception of the program instead of an answer; then path, messages and settings are empty."""
 
 
 @dataclass(frozen=True)
 class Answers:
-    """What a program found in a file, or `open_error` and nothing else."""
+    """The findings of a program in a file, or `open_error` and nothing else."""
 
     open_error: str | None = None
     rewrote_at_open: bool = False

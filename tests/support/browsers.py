@@ -35,7 +35,7 @@ def a_browser() -> "Iterator[Browser]":
 
 
 def expect(what: Any) -> Any:
-    """What a test expects of a page or of a part of it: it waits until it is so."""
+    """The expectation of a test of a page or a part of it: it waits until it is so."""
     from playwright.sync_api import expect as expected
 
     return expected(what)

@@ -72,7 +72,7 @@ async def a_desk(*entries: dict[str, Any], title: str = "The last line") -> Asyn
 
 @dataclass
 class Screen:
-    """What is seen of a browser, and its keyboard."""
+    """The screen of a browser, and its keyboard."""
 
     browser: Browser
     pilot: Pilot[int]

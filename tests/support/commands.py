@@ -19,7 +19,7 @@ _OF_THE_TESTER = (
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -63,7 +63,7 @@ class Shell:
         return ran
 
     def environment(self, **more: str) -> dict[str, str]:
-        """What commands of this terminal find in the environment."""
+        """The environment variables of this terminal's commands."""
         kept = {
             name: value for name, value in environment(self.locations).items() if name not in _OF_THE_TESTER
         }

@@ -57,9 +57,9 @@ class Peer(Handler[Connection]):
     connection: Connection = field(init=False)
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    """What told of lines, as it stood on the wire."""
+    """Notifications of lines, as they stood on the wire."""
     order: list[str] = field(default_factory=list)
-    """What came in, in order: the names of notifications and requests, and "reply"."""
+    """The received messages, in order: the names of notifications and requests, and "reply"."""
     asked: list[dict[str, Any]] = field(default_factory=list)
     """The requests of the daemon, whole."""
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -238,7 +238,7 @@ _Reached = tuple[Callable[[Peer], Any], Server | None]
 
 
 async def refusal(call: Awaitable[Any]) -> Refused:
-    """What a request was refused with; an AssertionError when it was answered."""
+    """Return the refusal of a request. Raises an AssertionError if it was answered."""
     try:
         answer = await call
     except Refused as refused:

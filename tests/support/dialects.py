@@ -20,7 +20,7 @@ def jsonl(*lines: Any) -> bytes:
 
 
 def imported(data: bytes, *, name: str = "session.jsonl", growing: bool = False, **beside: Any) -> Imported:
-    """What a file becomes; its dialect is detected."""
+    """Return a file as a session; its dialect is detected."""
     dialect = known.detect(data)
     assert dialect is not None, "no dialect was detected"
     return known.DIALECTS[dialect].read(Source(name, data, WRITTEN_AT, growing, beside))

@@ -77,7 +77,7 @@ class Desk:
         return killed
 
     def command(self, *words: str) -> str:
-        """What a `sessiond` command prints, run by that person."""
+        """Return the output of a `sessiond` command, run by that person."""
         done = subprocess.run(
             sessiond(*words),
             env=self.environment(),

@@ -124,7 +124,7 @@ def said(line: int, start: int, end: int) -> types.Range:
 
 
 def texts_at(path: Path, ranges: list[types.Range]) -> list[str]:
-    """What stands in ranges of a file, each on one line (in UTF-16 units)."""
+    """Return the text in ranges of a file, each on one line (in UTF-16 units)."""
     lines = path.read_bytes().split(b"\n")
     found = []
     for it in ranges:
@@ -134,12 +134,12 @@ def texts_at(path: Path, ranges: list[types.Range]) -> list[str]:
 
 
 async def choose(client: pytest_lsp.LanguageClient, chosen: Any) -> Any:
-    """What the command of a lens or an action answers."""
+    """Return the answer to the command of a lens or an action."""
     command = chosen if isinstance(chosen, types.Command) else chosen.command
     params = types.ExecuteCommandParams(command.command, command.arguments)
     return await client.workspace_execute_command_async(params)
 
 
 async def execute(client: pytest_lsp.LanguageClient, command: str, **about: Any) -> Any:
-    """What a command answers."""
+    """Return the answer to a command."""
     return await client.workspace_execute_command_async(types.ExecuteCommandParams(command, [about]))

@@ -19,7 +19,7 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 
 @dataclass(frozen=True)
 class Sent:
-    """What is sent to a provider, and why: `reasons` is entry -> reason, `places` entry -> index of its message."""
+    """Messages for a provider: `reasons` is entry -> reason, `places` entry -> index of its message."""
 
     messages: list[Message]
     system: Any

@@ -21,7 +21,7 @@ OURS = PROJECT / "tests" / "data" / "conformance"
 
 @dataclass(frozen=True)
 class GoldenCase:
-    """What one peer answered about one file. `str(case)` is a name for a test."""
+    """The answer of one peer about one file. `str(case)` is a name for a test."""
 
     origin: Literal["conformance", "inputs", "pi-golden"]
     name: str
@@ -31,7 +31,7 @@ class GoldenCase:
     hung: bool = False
     """The peer never answered, so `answers` is empty."""
     append: Mapping[str, Any] | None = None
-    """What became of the file when the peer appended to it: see support.recording. Ours only."""
+    """The file after the peer appended to it: see support.recording. Ours only."""
 
     def __str__(self) -> str:
         return f"{self.origin}/{self.name}:{self.peer}"

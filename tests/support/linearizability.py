@@ -21,7 +21,7 @@ class Append:
     """One append of entries at the leaf.
 
     Attributes:
-        names: What distinguishes the entries, in the order of the batch. A retry has the names of the first attempt.
+        names: The names of the entries, in the order of the batch. A retry has the names of the first attempt.
         called: When the request was sent.
         answered: When the answer arrived.
         outcome: `stored` with the seqs, `conflict` with the leaf that was found, `refused` (nothing was stored), or
@@ -42,10 +42,10 @@ class Append:
 
 @dataclass(frozen=True)
 class Read:
-    """What one client was shown of the log, in order: the seq and the name of each line.
+    """The lines of the log that one client got, in order: the seq and the name of each line.
 
     Attributes:
-        lines: What was shown.
+        lines: The lines.
         follows: Whether it begins after the last line of the read before it of the same reader.
     """
 
@@ -104,7 +104,7 @@ def faults_of(
 
     Args:
         operations: Every append.
-        reads: What each reader was shown. The reads of one reader follow each other.
+        reads: The lines that each reader got. The reads of one reader follow each other.
         final: The names of the lines of the log at the end, from `first_seq` on.
         first_seq: The seq of the first entry.
     """

@@ -1,7 +1,7 @@
 """A service manager as far as sockets go: it listens, and starts the daemon with that socket when somebody comes.
 
-What systemd does for a socket unit, without systemd, which has no session for a user of a test machine. As a program,
-`manager.py PATH COMMAND…` starts the command again each time that somebody waits and none runs.
+It does the work of systemd for a socket unit, without systemd, which has no session for a user of a test machine. As a
+program, `manager.py PATH COMMAND…` starts the command again each time that somebody waits and none runs.
 """
 
 import contextlib

@@ -36,7 +36,7 @@ class McpClient:
         self.notes: list[Message] = []
         """The notifications of the server, and its requests."""
         self.meta: Message | None = None
-        """What each request has as `_meta`."""
+        """The `_meta` of each request."""
         self._last_id = 0
         self._buffer = b""
 

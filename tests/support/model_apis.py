@@ -21,7 +21,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says next: a text, tool calls, or both."""
+    """The next answer of the model: a text, tool calls, or both."""
 
     text: str = ""
     calls: tuple[tuple[str, Json], ...] = ()

@@ -38,14 +38,14 @@ def native(agent: str, whole: ExportedSession) -> tuple[list[dict[str, Any]], Co
 
 
 def said_in(loaded: Loaded) -> list[Said]:
-    """What is said in the context of a session."""
+    """Return the texts in the context of a session."""
     items = [read_turn(message, 0) for message in loaded.context().messages]
     assert not [it for it in items if isinstance(it, str)]
     return [said for item in items if not isinstance(item, str) for said in _said(item)]
 
 
 def to_be_said(whole: ExportedSession) -> list[Said]:
-    """What a native session of this session says."""
+    """Return the texts of a native session of this session."""
     turns = [it.turn for it in native_conversation(whole, ConversionLosses(), accepts_data).turns]
     items: list[Turn | Result] = []
     for turn in turns:
@@ -54,7 +54,7 @@ def to_be_said(whole: ExportedSession) -> list[Said]:
 
 
 def read_back(agent: str, whole: ExportedSession) -> list[Said]:
-    """What is said in a session after it was written for an agent and read again."""
+    """Return the texts of a session after it was written for an agent and read again."""
     return said_in(as_log(imported(NATIVE_WRITERS[agent](whole, ConversionLosses()))))
 
 

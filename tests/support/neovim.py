@@ -53,7 +53,7 @@ class Neovim:
         self.rpc.input(keys)
 
     def screen(self) -> list[str]:
-        """What is to be seen, line by line, without blanks at the ends."""
+        """Return the screen, line by line, without blanks at the ends."""
         found: list[str] = self.lua(_SCREEN)
         return found
 
@@ -139,7 +139,7 @@ def a_neovim(
             finally:
                 process.kill()
                 process.wait(BOUND)
-                # What is left to read is the end of the connection, and only then does pynvim let go of it.
+                # Only the end of the connection is left to read, and only then does pynvim let go of it.
                 with contextlib.suppress(OSError, EOFError):
                     rpc.eval("1")
                 rpc.close()

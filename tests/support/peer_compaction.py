@@ -1,4 +1,4 @@
-"""What the real pi would do to make sessions shorter, written down: tests/data/compaction/pi-1.5.2.json.
+"""Records the compactions that the real pi would make: tests/data/compaction/pi-1.5.2.json.
 
 It has an answer for each session of tests/data/compaction and for those of tests/data/conformance that pi opens; see
 peer_programs/pi-compaction.mjs. Made by scripts/record-peers.
@@ -40,7 +40,7 @@ def questions() -> list[Question]:
 
 
 def ask(question: Question) -> dict[str, Any]:
-    """What pi answers about a copy of a file; `failed` when it throws."""
+    """Return the answer of pi about a copy of a file; `failed` if it throws."""
     with tempfile.TemporaryDirectory(prefix="peer-copy-") as folder:
         copy = Path(folder) / question.file.name
         shutil.copyfile(question.file, copy)

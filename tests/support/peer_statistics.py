@@ -1,4 +1,4 @@
-"""What the real pi and oh-my-pi say sessions are made of, written down: tests/data/peers/statistics.json.
+"""Records the statistics of the real pi and oh-my-pi: tests/data/peers/statistics.json.
 
 It has, for each session file of tests/data/peers, what either answered; made by scripts/record-peers.
 """
@@ -20,7 +20,7 @@ def files() -> list[Path]:
 
 
 def ask(peer: Peer, file: Path) -> dict[str, Any]:
-    """What a peer counts in a copy of a file."""
+    """Return the counts of a peer for a copy of a file."""
     with tempfile.TemporaryDirectory(prefix="peer-copy-") as folder:
         copy = Path(folder) / file.name
         shutil.copyfile(file, copy)

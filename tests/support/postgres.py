@@ -52,7 +52,7 @@ class Server:
         return f"postgres://{user or self.user}@/{database}?host={self.folder}&port={self.port}"
 
     def sql(self, statement: str, database: str = "postgres") -> str:
-        """What psql prints for a statement, without decoration."""
+        """Return the output of psql for a statement, without decoration."""
         command = [
             "psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1",
             "-h", str(self.folder), "-p", str(self.port), "-U", self.user, "-d", database, "-c", statement,

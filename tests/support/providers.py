@@ -1,4 +1,4 @@
-"""What providers take: messages checked against the types of their own SDKs, and against rules that types lack.
+"""Valid messages for providers, checked against the types of their own SDKs, and against rules that types lack.
 
 `check(format, messages, system)` raises an AssertionError, or pydantic's ValidationError. The SDKs are imported
 when they are first needed: that takes seconds.

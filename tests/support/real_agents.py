@@ -59,7 +59,7 @@ class NativeSession:
     file: str
     """The path of its file or database."""
     data: bytes
-    """What our reader reads."""
+    """The bytes that our reader reads."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class RealAgents:
         """Run a command with the agents on the path, to its end.
 
         Returns:
-            What it printed to standard output.
+            The text that it printed to standard output.
 
         Raises:
             AgentFailed: It ended with an error, or did not end in time.

@@ -1,4 +1,4 @@
-"""What a real peer answers for one file, written down: tests/data/conformance/<file>.<peer>-<version>.json.
+"""Records the answers of a real peer for one file: tests/data/conformance/<file>.<peer>-<version>.json.
 
 A recording says three things: what the peer sees in the file, what opening did to the bytes of it, and what
 became of the file when the peer then appended one message. Made by scripts/record-peers on copies, compared

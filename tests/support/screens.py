@@ -16,7 +16,7 @@ _NUMBERS = itertools.count(1)
 
 
 class Screen:
-    """What is on it, and the keyboard."""
+    """The content of the screen, and the keyboard."""
 
     def __init__(self, tmux: list[str], environment: Mapping[str, str]) -> None:
         self._tmux = tmux
@@ -68,7 +68,7 @@ def a_screen(
     tmux = [installed("tmux"), "-S", str(folder / f"tmux{next(_NUMBERS)}"), "-f", "/dev/null"]
     screen = Screen(tmux, environment)
     size = ["-x", str(COLUMNS), "-y", str(LINES)]
-    # What a program leaves behind when it ends at once is worth seeing.
+    # The last screen of a program that ends at once is worth seeing.
     words = f"{shlex.join(command)}; echo ended with $?; cat"
     try:
         subprocess.run(

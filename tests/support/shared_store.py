@@ -29,7 +29,7 @@ from sessiond.store.memory import MemoryStore
 from sessiond.store.memory_log import MemoryContent, MemoryLog
 
 Fault = Literal["lost before", "lost after", "late", "moved", "cut", "not sent"]
-"""What becomes of one write: the connection is lost before or after it takes effect, or it takes effect only after the
+"""The fate of one write: the connection is lost before or after it takes effect, or it takes effect only after the
 daemon has reconnected; or another daemon's lines came first, as far as this one is told; or it takes effect while the
 link is cut; or it is not sent."""
 
@@ -42,7 +42,7 @@ class _Id(msgspec.Struct):
 
 @dataclass
 class Server:
-    """What all daemons share."""
+    """The state that all daemons share."""
 
     memory: MemoryStore = field(default_factory=MemoryStore)
     stores: "list[SharedStore]" = field(default_factory=list)
@@ -82,7 +82,7 @@ class Link:
         self.delivers = True
         """Whether lines of others arrive without being asked for."""
         self.faults: deque[Fault | None] = deque()
-        """What becomes of the next writes, in their order; then all succeed."""
+        """The fates of the next writes, in their order; then all succeed."""
         self.turns = 3
         """A request takes up to so many turns of the event loop."""
         self._random = random.Random(seed)
@@ -199,7 +199,7 @@ class SharedLog(MemoryLog):
         self._is_locked = False
 
     def arrive(self) -> None:
-        """Whatever the server has is here, unless the link is cut."""
+        """All lines of the server are here, unless the link is cut."""
         if self._link.is_up:
             self._arrived = len(self._content.data)
 

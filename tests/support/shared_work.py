@@ -24,7 +24,7 @@ class Step:
 
 @dataclass
 class Work:
-    """What clients do to one session. The first two lines of the log are not counted as operations."""
+    """The operations of clients on one session. The first two lines of the log are not counted as operations."""
 
     session_id: str
     clock: "itertools.count[int]" = field(default_factory=itertools.count)

@@ -1,4 +1,4 @@
-"""What editors/README.md tells people to write, taken out of it letter by letter."""
+"""The snippets of editors/README.md, taken out of it letter by letter."""
 
 import re
 from pathlib import Path

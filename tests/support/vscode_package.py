@@ -33,7 +33,7 @@ def the_package(origin: str = "") -> Path:
 
 
 def bundle_host_suite(into: Path) -> Path:
-    """What runs inside the extension host (`test/host`), as one file in a folder."""
+    """Bundle the tests that run inside the extension host (`test/host`) as one file in a folder."""
     suite = into / "suite.cjs"
     options = ["--bundle", "--platform=node", "--format=cjs", "--external:vscode", f"--outfile={suite}"]
     done = subprocess.run(

@@ -82,7 +82,7 @@ class Webview:
         )
 
     def said(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
-        """What the document has said of a kind, once it is so many messages."""
+        """Return the messages of a kind from the document, once there are so many."""
         self.page.wait_for_function(
             "([kind, count]) => said.filter(it => it.kind === kind).length >= count", arg=[kind, count]
         )
@@ -99,7 +99,7 @@ class Webview:
 
 
 def session_and_rows(story: Story) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:
-    """What a daemon would say of a story: the head, and every row."""
+    """Return the answer of a daemon about a story: the head, and every row."""
     page = html.to_html(story.whole(), ConversionLosses()).decode()
     found = re.search(r'<script type="application/json" id="session">(.*?)</script>', page, re.DOTALL)
     assert found is not None

@@ -148,7 +148,7 @@ class Window:
 
     @property
     def options(self) -> "Locator":
-        """What can be picked."""
+        """Return the items that can be picked."""
         return self.page.locator(".quick-input-list").get_by_role("option")
 
     def pick(self, text: str | re.Pattern[str]) -> None:

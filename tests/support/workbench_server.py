@@ -65,7 +65,7 @@ class Server:
         return f"{self.address}/?{kind}={quote(str(folder))}{tail}"
 
     def remote(self, path: Path) -> str:
-        """What a window calls a file of this machine."""
+        """Return the URI by which a window names a file of this machine."""
         return f"vscode-remote://{self.address.removeprefix('http://')}{path}"
 
     def logs(self) -> str:

@@ -29,7 +29,7 @@ class WritingClaude:
         return self.line("assistant", text, parent=parent, **fields)
 
     def asks(self, text: str, *, parent: str | None = "", **fields: Any) -> str:
-        """What a person typed."""
+        """Write a prompt of a person."""
         return self.line("user", text, parent=parent, **fields)
 
     def line(self, type: str, text: str, *, parent: str | None = "", **fields: Any) -> str:

@@ -53,7 +53,7 @@ class WritingOpenCode:
         self._change(session, ("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", values))
 
     def asks(self, text: str, session: str = SESSION) -> str:
-        """What a person typed. Returns the id of the message."""
+        """Write a prompt of a person. Returns the id of the message."""
         return self._message(session, {"role": "user"}, text)
 
     def says(self, text: str, session: str = SESSION) -> str:

@@ -1,4 +1,4 @@
-"""What is refused, before anything is stored: each kind of bad file, key and target."""
+"""Each kind of bad file, key and target is refused before anything is stored."""
 
 import os
 import sys

@@ -110,7 +110,7 @@ def test_lines_of_any_bytes_come_back_as_they_were(pages: list[list[bytes]]) -> 
         assert asyncio.run(read(file.name)) == [it for page in lines for it in page]
 
 
-async def test_what_both_added_becomes_branches(machines: Machines, file: Path) -> None:
+async def test_entries_that_both_added_become_branches(machines: Machines, file: Path) -> None:
     session_id = await machines.here.talk()
     await write(machines.here, file)
     await take(machines.there, file)

@@ -32,7 +32,7 @@ async def test_each_machine_gets_the_sessions_of_the_other_byte_for_byte(machine
     assert (again.has_changes, again.unchanged_count) == (False, 2)
 
 
-async def test_what_both_added_becomes_branches_with_one_leaf(machines: Machines) -> None:
+async def test_entries_that_both_added_become_branches_with_one_leaf(machines: Machines) -> None:
     session_id = await machines.here.talk()
     await machines.sync()
     [mine] = await machines.here.say(session_id, "said here")

@@ -1,4 +1,4 @@
-"""What is done from a tree: branches, forks, labels; and what others do, seen as it happens."""
+"""Actions from a tree: branches, forks, labels; and the changes of others, seen as they happen."""
 
 import os
 from pathlib import Path
@@ -46,7 +46,7 @@ async def test_a_move_that_somebody_has_gone_on_from_is_not_taken_back() -> None
         assert (await desk.session()).leaf_id == "q4"
 
 
-async def test_what_the_daemon_refuses_is_told_in_its_words() -> None:
+async def test_a_refusal_of_the_daemon_is_shown_in_its_words() -> None:
     async with a_desk(*STORY) as desk, a_screen_of(desk, (120, 12)) as screen:
         await screen.keys("g", "g", "B", "enter")
         await screen.see("^(?!default).*summar.*$")
@@ -74,7 +74,7 @@ async def test_a_fork_is_opened() -> None:
         await screen.see("6/6")
 
 
-async def test_what_others_append_is_followed_at_the_leaf_and_counted_elsewhere() -> None:
+async def test_entries_of_others_are_followed_at_the_leaf_and_counted_elsewhere() -> None:
     async with a_desk(*STORY) as desk, a_screen_of(desk) as screen:
         await desk.append(said("q4", 7, user("And now?")))
         await screen.see("◉ user       And now")

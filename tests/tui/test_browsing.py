@@ -91,7 +91,7 @@ async def test_a_branch_is_folded_and_opened() -> None:
         assert screen.current == "q3"
 
 
-async def test_what_is_not_on_the_path_is_folded_at_once() -> None:
+async def test_rows_beside_the_path_are_folded_at_once() -> None:
     async with a_desk(*STORY) as desk, a_screen_of(desk) as screen:
         await screen.see_not("it counts")
         await screen.keys("+")

@@ -14,7 +14,7 @@ from support.logs import Line, Loaded, header, loaded, user
 
 
 def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
-    """What the daemon would answer."""
+    """Return the answer of the daemon."""
     import msgspec
 
     open = Open(is_all=True)
@@ -100,7 +100,7 @@ def _siblings(rows: Rows, place: int) -> int:
 
 
 @given(trees(), st.data())
-def test_what_is_folded_has_no_line(lines: list[Line], data: st.DataObject) -> None:
+def test_folded_rows_have_no_line(lines: list[Line], data: st.DataObject) -> None:
     folds = Folds(rows_of(page_of(loaded(header(), *lines))))
     folds.reset(folds_branches=data.draw(st.booleans()))
     rows = folds.rows

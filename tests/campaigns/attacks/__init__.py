@@ -1,1 +1,1 @@
-"""What somebody may try who wants to read, change or stop what is not his; each attack is a function."""
+"""Attempts to read, change or stop the data and the daemon of another user; each attack is a function."""

@@ -16,7 +16,7 @@ COMMAND = [sys.executable, "-P", "-m", "sessiond"]
 
 
 def command(home: Home, *words: str, stdin: str = "", **more: str) -> "subprocess.CompletedProcess[str]":
-    """A command of this home, its output in pipes. What is no text in it is told by escapes."""
+    """Run a command of this home, its output in pipes. Bytes that are no text become escapes."""
     return subprocess.run(
         [*COMMAND, *words],
         input=stdin,
@@ -31,7 +31,7 @@ def command(home: Home, *words: str, stdin: str = "", **more: str) -> "subproces
 
 
 def on_a_terminal(home: Home, *words: str) -> bytes:
-    """What a command writes to a terminal, both its outputs together, through a pager that changes nothing."""
+    """Return the output of a command on a terminal, both streams together, through a pager that changes nothing."""
     ours, theirs = pty.openpty()
     try:
         with subprocess.Popen(
@@ -62,7 +62,7 @@ def on_a_terminal(home: Home, *words: str) -> bytes:
 
 
 def raw(home: Home, *bodies: bytes) -> bytes:
-    """What the daemon sends back to these bytes, until it says nothing more or ends the connection."""
+    """Return the response of the daemon to these bytes, until it is silent or ends the connection."""
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.connect(home.locations.socket)
         knocking.settimeout(PATIENCE)

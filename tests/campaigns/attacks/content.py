@@ -168,7 +168,7 @@ def _look_at_terminal(home: Home, words: tuple[str, ...]) -> None:
 
 
 def text_that_markdown_obeys(_ground: Ground, home: Home) -> None:
-    """What was said stays in its fence, however it tries to close it; names and titles are words and nothing else."""
+    """Text stays in its fence, however it tries to close it; names and titles are words and nothing else."""
     evil = "```\n````\n~~~\n# Injected heading\n<script>alert(1)</script>\n[link](javascript:alert(1))\n![x](http://evil/)\n"
     home.call("session/create", cwd="/w/<script>", id=SESSION, title=evil, tags=[evil[:40]])
     entries = [_message("user", evil), _message("assistant", evil + "`" * 40)]
@@ -190,7 +190,7 @@ def text_that_markdown_obeys(_ground: Ground, home: Home) -> None:
 
 
 def secrets_in_the_log(_ground: Ground, home: Home) -> None:
-    """What is said, named, asked wrongly or sent as garbage stands in no log, no argument and no variable."""
+    """Text, names, wrong requests and garbage stand in no log, no argument and no variable."""
     secret = "sk-THE-SECRET-0123456789abcdef"
     home.call("session/create", cwd=f"/w/{secret}", id=SESSION, title=secret)
     home.call(
@@ -215,7 +215,7 @@ def secrets_in_the_log(_ground: Ground, home: Home) -> None:
 
 
 def lines_that_forge_the_log(_ground: Ground, home: Home) -> None:
-    """Whatever a client calls itself, it adds no line to the log, and nothing that a terminal obeys."""
+    """The name of a client adds no line to the log, and nothing that a terminal obeys."""
     forged = "2026-01-01 00:00:00,000 CRITICAL sessiond: forged"
     home.call("session/list")
     hello = {"capabilities": {}, "clientInfo": {"name": f"x\n{forged}\x1b[31m", "version": f"\n{forged}"}}

@@ -51,7 +51,7 @@ def links_in_the_place_of_folders(_ground: Ground, home: Home) -> None:
 
 
 def folders_that_others_may_write_to(_ground: Ground, home: Home) -> None:
-    """What lies there may be another's: it is refused, with the command that helps."""
+    """A file in its place may belong to another program: it is refused, with the command that helps."""
     for name in ("state", "data", "run"):
         folder = home.folder / name
         folder.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def _pull_up(home: Home, names: Sequence[str]) -> None:
 
 
 def a_second_name_of_the_lock(_ground: Ground, home: Home) -> None:
-    """Whoever holds a second name of the lock could keep the daemon out; it says so."""
+    """A program with a second name of the lock could keep the daemon out; the daemon says so."""
     state = Path(home.locations.state)
     state.mkdir(parents=True, mode=0o700)
     lock = Path(home.locations.daemon_lock)

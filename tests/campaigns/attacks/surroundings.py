@@ -1,4 +1,4 @@
-"""What a daemon must not take along from whoever starts it, and must not offer to the world."""
+"""Variables and files that a daemon must not inherit, and sockets that it must not offer to others."""
 
 import os
 import re

@@ -163,7 +163,7 @@ def listens_in_our_place(ground: Ground, home: Home) -> None:
 
 
 def everything_made_is_for_its_owner_only(_ground: Ground, home: Home) -> None:
-    """Whatever the umask of whoever starts the daemon, others may neither read nor write nor enter."""
+    """With any umask of the starting program, other users may neither read nor write nor enter."""
     before = os.umask(0)
     try:
         command(home, "append", command(home, "new").stdout.strip(), "--user", "x", "--assistant", "y")

@@ -10,7 +10,7 @@ Image = dict[str, bytes | None]
 
 
 class Story:
-    """What a daemon did, one thing after the other."""
+    """The steps of a daemon, one after the other."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
@@ -35,7 +35,7 @@ def images(tmp_path: Path, story: Story, names: Names, content: Content) -> list
     return [disk.image(names, content, random.Random(seed)) for seed in range(50)]
 
 
-def test_what_is_synced_is_kept_and_what_is_not_may_be_lost(tmp_path: Path) -> None:
+def test_synced_bytes_are_kept_and_others_may_be_lost(tmp_path: Path) -> None:
     story = Story()
     story.a_file("log", b"one")
     story.add("sync")
@@ -110,7 +110,7 @@ def test_names_of_a_journalled_file_system_are_lost_from_the_end(tmp_path: Path)
     assert ("b", "c") in {tuple(sorted(image)) for image in images(tmp_path, story, "scattered", "all")}
 
 
-def test_what_a_refused_sync_dropped_never_comes_back(tmp_path: Path) -> None:
+def test_bytes_that_a_refused_sync_dropped_never_come_back(tmp_path: Path) -> None:
     story = Story()
     story.a_file("log", b"one")
     story.sync_of_folder("")

@@ -44,14 +44,14 @@ def test_a_broken_promise_comes_with_the_command_that_repeats_it(
     assert "scripts/campaign mine --rounds 9 --seed 5" in capsys.readouterr().out
 
 
-def test_what_a_machine_does_not_allow_is_said_and_is_no_failure(
+def test_a_part_that_the_machine_does_not_allow_is_named_and_is_no_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, "cannot", "--whole") == 0
     assert "CANNOT BE DONE HERE: no loop devices" in capsys.readouterr().out
 
 
-def test_what_is_not_installed_is_a_failure_only_where_everything_must_be_tried(
+def test_a_missing_program_is_a_failure_only_where_everything_must_be_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert run(monkeypatch, "left out") == 0

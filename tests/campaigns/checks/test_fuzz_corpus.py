@@ -1,4 +1,4 @@
-"""What once broke the reading of bytes, and what fuzzers begin with, breaks it no more."""
+"""Inputs that once broke the reading of bytes, and the first inputs of fuzzers, break nothing."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from campaigns.fuzz_targets import TARGETS, kept, seeds
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_fuzzers_begin_with_holds(target: str) -> None:
+def test_the_first_inputs_of_fuzzers_hold(target: str) -> None:
     for data in seeds(target):
         TARGETS[target](data)
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_once_was_found_is_kept_and_holds(target: str) -> None:
+def test_inputs_that_once_failed_are_kept_and_hold(target: str) -> None:
     assert kept(target)
     for data in kept(target):
         TARGETS[target](data)

@@ -1,4 +1,4 @@
-"""What daemon/RELIABILITY.md says of the campaigns is what was recorded, and of all that there are."""
+"""daemon/RELIABILITY.md has the recorded figures of every campaign."""
 
 import re
 

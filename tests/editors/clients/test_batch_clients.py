@@ -17,7 +17,7 @@ EMACS = ["emacs", "emacs-30"]
 
 
 def driven(desk: Desk, tmp_path: Path, *command: str, **more: str) -> Any:
-    """What an editor saw on its way through the desk."""
+    """The findings of an editor on its way through the desk."""
     seen = tmp_path / "seen.json"
     environment = desk.environment(FILE=str(desk.file), DAMAGED=str(desk.damaged), SEEN=str(seen), **more)
     done = subprocess.run(

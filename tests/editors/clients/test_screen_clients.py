@@ -15,7 +15,7 @@ from support.snippets import snippets
 
 pytestmark = [pytest.mark.editors, pytest.mark.timeout(600)]
 HOVERED = r"Children: "
-"""What only a hover says; the file itself is on the screen all the time."""
+"""Text of a hover only; the file itself is on the screen all the time."""
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ class Vim:
         self._screen.press("Enter")
 
     def value(self, expression: str) -> str:
-        """What an expression gives now. Not on the screen, where others write, too."""
+        """Return the value of an expression. It is not on the screen, where others write, too."""
         answer = next(self._answers)
         self.run(f"call writefile([{expression}, 'end'], '{answer}')")
         lines = eventually(

@@ -1,4 +1,4 @@
--- What must hold in every Neovim that is supported. Run by `nvim --clean -l`, with a daemon and a session that
+-- Checks for every supported Neovim. Run by `nvim --clean -l`, with a daemon and a session that
 -- test_versions.py has made; prints one line for each thing that holds, and ends with 1 if one does not.
 local id = arg[1]
 

@@ -27,7 +27,7 @@ def until_lines(nvim: Neovim, wanted: list[str]) -> None:
 
 
 def highlight_at(nvim: Neovim, text: str) -> str:
-    """What the first cell of a text on the screen looks like."""
+    """Return the look of the first cell of a text on the screen."""
     nvim.lua("vim.api.nvim__inspect_cell(1, 0, 0)")  # the first call makes it number its highlights anew
     lines = nvim.screen()
     row = next(number for number, line in enumerate(lines) if text in line)

@@ -1,4 +1,4 @@
-"""What the palette of the real VS Code lists of ours: only what makes sense now, and nothing that needs an entry."""
+"""The palette of the real VS Code lists only commands that make sense now, and none that needs an entry."""
 
 import pytest
 

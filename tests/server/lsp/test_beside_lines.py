@@ -1,4 +1,4 @@
-"""What an editor shows beside the lines: folds, links, hints, lenses."""
+"""Additions of an editor beside the lines: folds, links, hints, lenses."""
 
 from pathlib import Path
 from typing import Any
@@ -110,7 +110,9 @@ async def test_lenses_are_off_until_they_are_asked_for(served: Running, forked: 
 
 
 @pytest.mark.parametrize("settings", [{"sessiond": {"lsp": {"codeLens": True}}}, {"lsp": {"codeLens": True}}])
-async def test_what_is_shown_can_be_changed_later(served: Running, forked: Path, settings: Any) -> None:
+async def test_the_settings_of_hints_and_lenses_can_be_changed_later(
+    served: Running, forked: Path, settings: Any
+) -> None:
     async with editor(served.home) as client:
         for ours in (settings, {"sessiond": {"lsp": {"codeLens": "nonsense"}}}, None, 5):
             client.workspace_did_change_configuration(types.DidChangeConfigurationParams(ours))

@@ -155,7 +155,7 @@ REFRESHES = {
 
 
 def refreshes(client: Any) -> asyncio.Queue[str]:
-    """What the editor is asked to ask for again."""
+    """Return the kinds of values that the editor is told to request again."""
     asked: asyncio.Queue[str] = asyncio.Queue()
 
     def offer(method: str) -> None:
@@ -175,7 +175,7 @@ async def all_of(asked: asyncio.Queue[str]) -> None:
             seen.add(await asked.get())
 
 
-async def test_what_others_append_is_asked_for_again(served: Running, cwd: str) -> None:
+async def test_an_editor_asks_again_after_others_have_appended(served: Running, cwd: str) -> None:
     peer, session_id = await started(served, cwd)
     await peer.append(session_id, user("1", id="q1"), assistant("2", id="a1"))
     path = Path((await peer.call("session/info", sessionId=session_id))["session"]["path"])
@@ -191,7 +191,7 @@ async def test_what_others_append_is_asked_for_again(served: Running, cwd: str) 
         assert [str(it.label).rpartition(" tok")[2] for it in hints or []] == [" · ★ here", ""]
 
 
-async def test_what_another_program_writes_is_asked_for_again(served: Running, cwd: str) -> None:
+async def test_an_editor_asks_again_after_another_program_has_written(served: Running, cwd: str) -> None:
     folder = served.home / "data/sessions/--w--"
     folder.mkdir(parents=True)
     path = folder / "2026_other.jsonl"

@@ -88,7 +88,7 @@ async def test_other_files_have_no_diagnostics(served: Running, tmp_path: Path) 
 
 
 class Published:
-    """What an editor was told of its files."""
+    """The diagnostics that an editor got for its files."""
 
     def __init__(self, client: Any) -> None:
         self.told: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
@@ -135,7 +135,7 @@ async def test_diagnostics_can_be_turned_off(served: Running, tmp_path: Path) ->
         assert await asked(client, path) == []
 
 
-async def test_what_others_do_to_an_open_file_is_told(served: Running, tmp_path: Path) -> None:
+async def test_changes_of_others_to_an_open_file_are_reported(served: Running, tmp_path: Path) -> None:
     path = tmp_path / "shared.jsonl"
     path.write_bytes(DAMAGED["damagedLine"])
     peer = await served.attach()

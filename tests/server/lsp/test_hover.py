@@ -64,7 +64,7 @@ async def test_an_editor_that_reads_no_markdown_gets_none(served: Running, forke
     assert text == "message q1\n\nWhy?"
 
 
-async def test_what_was_said_cannot_leave_its_fence(served: Running, tmp_path: Path) -> None:
+async def test_the_text_of_an_entry_cannot_leave_its_fence(served: Running, tmp_path: Path) -> None:
     path = tmp_path / "hostile.jsonl"
     path.write_bytes(
         logs.log(logs.header(), logs.user("```\n# Heading\n<img src=x>\n\x1b[2J", id="h", parent=None))

@@ -41,7 +41,7 @@ def kind_of(refused: JsonRpcException) -> str:
 
 
 class Told:
-    """What an editor was asked to show, and what it was told."""
+    """The requests to an editor to show something, and its notifications."""
 
     def __init__(self, client: Any) -> None:
         self.shown: asyncio.Queue[types.ShowDocumentParams] = asyncio.Queue()
@@ -236,7 +236,7 @@ async def test_a_session_is_compacted_when_somebody_can_write_the_summary(
         ("sessiond.madeUp", {}, "invalidParams"),
     ],
 )
-async def test_what_cannot_be_done_is_refused_by_kind(
+async def test_a_command_that_cannot_be_done_is_refused_by_kind(
     served: Running, forked: Path, command: str, about: dict[str, Any], kind: str
 ) -> None:
     about = about | ({"path": str(forked)} if about.get("path") == "FORKED" else {})

@@ -33,7 +33,7 @@ async def test_ids_are_offered_where_one_is_being_written(served: Running, forke
         assert "Or so." in str(resolved.documentation)
 
 
-async def test_what_is_written_already_narrows_the_offer_and_is_replaced(
+async def test_a_prefix_that_is_written_already_narrows_the_offer_and_is_replaced(
     served: Running, forked: Path
 ) -> None:
     async with editor(served.home) as client:

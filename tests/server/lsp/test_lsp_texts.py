@@ -1,4 +1,4 @@
-"""What an editor types arrives here as it types it: changes in any encoding, in any order of editing."""
+"""Text typed in an editor arrives unchanged: changes in any encoding, in any order of editing."""
 
 import pytest
 from hypothesis import given, strategies as st

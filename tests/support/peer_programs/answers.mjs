@@ -1,4 +1,4 @@
-// What both peers are asked, and how their answers are written down. The two programs differ only in how the real
+// The questions to both peers, and the form of their answers. The two programs differ only in how the real
 // package is loaded: see pi.mjs and omp.ts. One request as JSON on stdin, one reply as JSON on stdout.
 //
 // Request: {file, at?: [id | null | "current", ...] | "everywhere", steps?: [[method, ...arguments], ...], ids?: seed}

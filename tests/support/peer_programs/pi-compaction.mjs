@@ -1,4 +1,4 @@
-// What pi would do to make a session shorter: node pi-compaction.mjs < request. The folder of its package is PI_PACKAGE.
+// Prints the compaction that pi would make: node pi-compaction.mjs < request. The folder of its package is PI_PACKAGE.
 //
 // Request: {file, keep: [tokens, ...], moves: [[old leaf, target, budget], ...]}
 // Reply, all of it seen from the leaf that pi has for the file:

@@ -1,4 +1,4 @@
-// What pi says a session is made of, and which models it cost: node pi-statistics.mjs < {"file": …}. The counting is
+// Prints the counts of pi for a session, and its cost by model: node pi-statistics.mjs < {"file": …}. The counting is
 // that of AgentSession and of its footer; nothing else of an AgentSession is needed for it.
 
 import { text } from "node:stream/consumers";

@@ -1,4 +1,4 @@
-;;; eglot.el --- What is eglot's own for emacs.el -*- lexical-binding: t -*-
+;;; eglot.el --- The part of emacs.el for eglot -*- lexical-binding: t -*-
 (require 'eglot)
 
 (defun driver-connected ()

@@ -1,5 +1,5 @@
 ;;; emacs.el --- Uses Emacs as a person would, with a snippet for its init file -*- lexical-binding: t -*-
-;; What was to be seen is written down in the file SEEN. The two clients differ in what is in eglot.el and lsp-mode.el.
+;; The findings are written to the file SEEN. The two clients differ in what is in eglot.el and lsp-mode.el.
 
 (require 'json)
 (require 'imenu)

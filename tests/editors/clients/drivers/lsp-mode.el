@@ -1,4 +1,4 @@
-;;; lsp-mode.el --- What is lsp-mode's own for emacs.el -*- lexical-binding: t -*-
+;;; lsp-mode.el --- The part of emacs.el for lsp-mode -*- lexical-binding: t -*-
 (require 'lsp-mode)
 (setq lsp-auto-guess-root t
       lsp-enable-file-watchers nil)

@@ -1,4 +1,4 @@
--- What a test asks of a Neovim that goes on running, from outside.
+-- Requests of a test to a Neovim that goes on running.
 local log = vim.api.nvim_get_current_buf()
 
 function Outline()
