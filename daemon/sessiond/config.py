@@ -315,14 +315,14 @@ def _table(name: str, table: object) -> Any:
     return kind(**{key: keys[key](f"{name}.{key}", value) for key, value in table.items()})
 
 
-def _refuse_unknown(what: str, found: dict[str, Any], known: list[str]) -> None:
+def _refuse_unknown(kind: str, found: dict[str, Any], known: list[str]) -> None:
     for name in found:
         if name not in known:
             from difflib import get_close_matches  # only errors need it
 
             suggestions = get_close_matches(name, known, n=1, cutoff=0.5)
             advice = f"{suggestions[0]} is probably meant" if suggestions else f"one of {', '.join(known)}"
-            raise _InvalidValueError(f"{name!r} is not a known {what}", advice)
+            raise _InvalidValueError(f"{name!r} is not a known {kind}", advice)
 
 
 def _duration(key: str, value: object) -> float | None:

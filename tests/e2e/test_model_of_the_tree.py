@@ -41,7 +41,7 @@ class Clients(RuleBasedStateMachine):
         self.daemon: Running = self.run(self.serving.__aenter__())
         self.session_id = f"model-session-{next(_sessions)}"
         self.peers: list[Peer] = [self.run(self.daemon.attach()) for _ in range(CLIENTS)]
-        self.heard: list[list[int]] = [[] for _ in range(CLIENTS)]
+        self.notified_seq: list[list[int]] = [[] for _ in range(CLIENTS)]
         made = self.run(self.peers[0].call("session/create", cwd="/work/model", id=self.session_id))
         self.log_id = made["session"]["logId"]
         for peer in self.peers[1:]:
@@ -122,14 +122,14 @@ class Clients(RuleBasedStateMachine):
         self.listen(number)
         self.peers[number].connection.abort()
         self.peers[number] = self.run(self.daemon.attach())
-        last = self.heard[number][-1] if self.heard[number] else 0
+        last = self.notified_seq[number][-1] if self.notified_seq[number] else 0
         self.call(number, "subscribe", after={"logId": self.log_id, "seq": last})
 
     @invariant()
     def everybody_heard_of_every_line_once_and_in_order(self) -> None:
         for number in range(CLIENTS):
             self.listen(number)
-            assert self.heard[number] == list(range(1, len(self.lines)))
+            assert self.notified_seq[number] == list(range(1, len(self.lines)))
 
     @invariant()
     def everybody_sees_the_path_of_the_model(self) -> None:
@@ -147,9 +147,9 @@ class Clients(RuleBasedStateMachine):
     def listen(self, number: int) -> None:
         """Take in what a client has been told, once it was told of the last line."""
         peer, last = self.peers[number], len(self.lines) - 1
-        if last and (not self.heard[number] or self.heard[number][-1] < last):
+        if last and (not self.notified_seq[number] or self.notified_seq[number][-1] < last):
             self.run(peer.until(lambda it: last in it.seqs()))
-        self.heard[number] += peer.seqs()
+        self.notified_seq[number] += peer.seqs()
         peer.notes.clear()
 
     def teardown(self) -> None:

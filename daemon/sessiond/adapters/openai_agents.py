@@ -128,7 +128,7 @@ class SessiondSession:
         raise TimeoutError("Other programs write to the session all the time, so no item can be popped.")
 
     async def clear_session(self) -> None:
-        """Begin the conversation anew: the next item is a root. The former items stay on an abandoned branch."""
+        """Begin the conversation again: the next item is a root. The former items stay on an abandoned branch."""
         if await self._sessions.path(self._session.id):
             await self._move_leaf(None, None)
 

@@ -1,6 +1,6 @@
 """The sessions in which an SDK's items are stored: made on the first append, and read again.
 
-The connection is made on demand, for each event loop anew, and survives restarts of the daemon.
+The connection is made on demand, once for each event loop, and survives restarts of the daemon.
 """
 
 import asyncio

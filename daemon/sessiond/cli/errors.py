@@ -64,10 +64,10 @@ def report(error: Exception) -> int:
     description = describe(error)
     if description is None:
         raise error
-    what, then, code = description
-    what, then = one_line(what), "\n".join(lines(then))
+    problem, then, code = description
+    problem, then = one_line(problem), "\n".join(lines(then))
     style = style_for(sys.stderr)
-    print(f"{style('sessiond:', 'red', 'bold')} {what}", file=sys.stderr)
+    print(f"{style('sessiond:', 'red', 'bold')} {problem}", file=sys.stderr)
     if then:
         print(*(f"  {line}" for line in then.split("\n")), sep="\n", file=sys.stderr)
     return code
@@ -77,7 +77,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
     """Return what failed, what to do next (may be empty) and the exit code; None for an unexpected exception."""
     match error:
         case UsageError():
-            return error.what, error.then, USAGE_ERROR
+            return error.problem, error.then, USAGE_ERROR
         case RpcError():
             return (
                 one_line(error.message) or "the daemon returned an error without a message",

@@ -140,11 +140,11 @@ class InvalidEntry(HubError):
 class TooLarge(HubError):
     """Raised when a request, an entry or a file exceeds its limit; sizes are in bytes."""
 
-    sentence = "The limit is {limit:,} bytes, and {what} has {actual:,}."
+    sentence = "The limit is {limit:,} bytes, and {item} has {actual:,}."
     advice = "Send less at once."
 
-    def __init__(self, what: str, actual: int, limit: int) -> None:
-        super().__init__(limit=limit, what=what, actual=actual)
+    def __init__(self, item: str, actual: int, limit: int) -> None:
+        super().__init__(limit=limit, item=item, actual=actual)
         self.actual = actual
         self.limit = limit
 

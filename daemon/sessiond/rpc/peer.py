@@ -22,8 +22,8 @@ def peer_pid(connected: socket) -> int | None:
     """Return the id of the process that created the peer's end. None on systems other than Linux. Raises `OSError`."""
     if sys.platform != "linux":
         return None
-    told = connected.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
-    return int.from_bytes(told[:4], sys.byteorder) or None
+    credentials = connected.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)
+    return int.from_bytes(credentials[:4], sys.byteorder) or None
 
 
 def has_left(connected: int) -> bool:

@@ -1,7 +1,7 @@
 """JSON with comments as a tree of spans, so that a text can be edited where one value stands.
 
 Settings files of agents are written by hand: they may have comments, trailing commas and any layout. A library would
-write the whole file anew.
+write the whole file again.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class TooManyOpenFiles(StorageFailed):
         """
         granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         limit = f"limit {granted}" if number == errno.EMFILE else "in the whole system"
-        what = "the session file" if path and path.endswith(".jsonl") else path or "a file"
-        super().__init__(f"{what}: too many open files ({limit})", path=path, errno=number)
+        name = "the session file" if path and path.endswith(".jsonl") else path or "a file"
+        super().__init__(f"{name}: too many open files ({limit})", path=path, errno=number)
 
 
 class SyncFailed(StorageFailed):

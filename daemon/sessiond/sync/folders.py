@@ -51,7 +51,7 @@ class FolderMap:
         roots: dict[str, set[str]] = {}
         for it in target:
             roots.setdefault(it.remote, set()).add(it.root)
-        self._roots = {remote: next(iter(them)) for remote, them in roots.items() if len(them) == 1}
+        self._roots = {remote: next(iter(folders)) for remote, folders in roots.items() if len(folders) == 1}
 
     def target_of(self, cwd: str) -> str:
         """Return the folder on the target. A folder that nothing maps has the same path there."""

@@ -3189,7 +3189,7 @@ export interface PriceSource {
   [extension: `x-${string}`]: unknown;
 }
 
-/** Return those of some blobs that the store lacks. The grace period of the others begins anew. */
+/** Return those of some blobs that the store lacks. The grace period of the others starts again. */
 export interface BlobMissingParams {
   /** The hashes or refs of the blobs. At most 10000 items. */
   hashes: string[];
@@ -5949,7 +5949,7 @@ export interface Requests {
    */
   "usage/report": { params: UsageReportParams; result: UsageReportResult; errors: "storageFailed" };
   /**
-   * Return those of some blobs that the store lacks. The grace period of the others begins anew.
+   * Return those of some blobs that the store lacks. The grace period of the others starts again.
    *
    * @experimental
    */

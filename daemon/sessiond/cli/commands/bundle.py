@@ -185,12 +185,12 @@ def _show_written(report: WrittenReport) -> None:
         parts.append(human.count(report.prompt_count, "prompt"))
     if report.file_names:
         parts.append(human.count(len(report.file_names), "file"))
-    what, path = ", ".join(parts), one_line(report.path)
+    content, path = ", ".join(parts), one_line(report.path)
     if report.is_dry_run:
-        print(f"Would have written {what} to {path}")
+        print(f"Would have written {content} to {path}")
     else:
         how = ", encrypted" if report.is_encrypted else ""
-        print(f"Wrote {what} to {path} ({human.size(report.size_bytes)}{how})")
+        print(f"Wrote {content} to {path} ({human.size(report.size_bytes)}{how})")
     print_problems(report.problems, "is not complete in the file")
     print_problems([SessionProblem(it.path, it.message) for it in report.left_out], "is left out")
 

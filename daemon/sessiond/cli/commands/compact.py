@@ -89,8 +89,10 @@ def _preview(args: ParsedArguments, params: dict[str, Any]) -> int:
             return 0
         prepared = daemon.call("session/prepareCompaction", params)
         if prepared["reason"] is not None:
-            what, then = _NOTHING.get(prepared["reason"], (f"Nothing to compact: {prepared['reason']}.", ""))
-            print(what)
+            reason_text, then = _NOTHING.get(
+                prepared["reason"], (f"Nothing to compact: {prepared['reason']}.", "")
+            )
+            print(reason_text)
             if then:
                 print(then, file=sys.stderr)
             return 0

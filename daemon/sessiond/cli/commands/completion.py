@@ -144,10 +144,10 @@ def _positional_candidates(name: str, command: Command, filled: list[str]) -> It
             return
 
 
-def _values(what: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]]:
-    if what in CHOICES:
-        return [(it, "") for it in CHOICES[what]]
-    match _KINDS.get(what, kind):
+def _values(placeholder: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]]:
+    if placeholder in CHOICES:
+        return [(it, "") for it in CHOICES[placeholder]]
+    match _KINDS.get(placeholder, kind):
         case "ID":
             return [*_plain(map(_session, _sessions())), (FILES, "")]
         case "TRASHED":

@@ -50,14 +50,14 @@ class EnvironmentReport:
     def add(
         self,
         kind: str,
-        what: str,
+        message: str,
         path: str | None = None,
         *,
         severity: t.FindingSeverity | None = None,
         advice: str | None = None,
     ) -> None:
         """Add a finding."""
-        self.findings.append(finding(kind, what, path, severity=severity, advice=advice))
+        self.findings.append(finding(kind, message, path, severity=severity, advice=advice))
 
 
 def check_environment(locations: Locations, environ: Mapping[str, str]) -> EnvironmentReport:
@@ -100,15 +100,15 @@ def _check_variables(report: EnvironmentReport, environ: Mapping[str, str]) -> N
         usual = os.path.join(os.path.abspath(os.path.expanduser(environ["SESSIOND_HOME"])), "run")  # noqa: PTH100, PTH111
         path = report.locations.socket
         if os.path.dirname(path) != usual:
-            what = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {path}"
-            report.add("longSocketPath", what, path)
+            message = f"{usual}/sessiond.sock has more than {SOCKET_PATH_LIMIT} bytes; the socket is {path}"
+            report.add("longSocketPath", message, path)
         return
     runtime = environ.get("XDG_RUNTIME_DIR")
     if not runtime:
         report.add("noRuntimeFolder", f"XDG_RUNTIME_DIR is not set; the socket is {report.locations.socket}")
     elif (reason := _runtime_folder_problem(runtime)) is not None:
-        what = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {report.locations.socket}"
-        report.add("unusableRuntimeFolder", what, runtime)
+        message = f"XDG_RUNTIME_DIR is {runtime}, but {reason}; the socket is {report.locations.socket}"
+        report.add("unusableRuntimeFolder", message, runtime)
 
 
 def _runtime_folder_problem(folder: str) -> str | None:
@@ -167,8 +167,8 @@ def _check_config(report: EnvironmentReport, environ: Mapping[str, str]) -> None
         report.add(kind, str(error), path)
         report.may_start = False
     for other in _other_config_files(report.locations, environ):
-        what = f"sessiond does not read this file; the configuration is read from {path}"
-        report.add("misplacedConfig", what, other)
+        message = f"sessiond does not read this file; the configuration is read from {path}"
+        report.add("misplacedConfig", message, other)
 
 
 def _other_config_files(locations: Locations, environ: Mapping[str, str]) -> list[str]:
@@ -186,8 +186,8 @@ def _check_locks(report: EnvironmentReport) -> None:
     report.holder = _holder_of(report.locations.daemon_lock, held)
     starting = _holder_of(report.locations.start_lock, held)
     if starting is not None and start_time(starting) is not None:
-        what = f"process {starting}, which is starting the daemon, holds this lock"
-        report.add("startLockHeld", what, report.locations.start_lock)
+        message = f"process {starting}, which is starting the daemon, holds this lock"
+        report.add("startLockHeld", message, report.locations.start_lock)
 
 
 def _lock_holders() -> dict[tuple[int, int], int]:
@@ -228,12 +228,12 @@ def _check_endpoint(report: EnvironmentReport) -> None:
     elif not _is_alive(endpoint):
         report.add("staleEndpoint", f"the file names process {endpoint['pid']}, which does not run", path)
     elif report.holder is not None and report.holder != endpoint["pid"]:
-        what = f"process {report.holder} holds this lock, not process {endpoint['pid']}"
-        report.add("lockHeldElsewhere", what, report.locations.daemon_lock)
+        message = f"process {report.holder} holds this lock, not process {endpoint['pid']}"
+        report.add("lockHeldElsewhere", message, report.locations.daemon_lock)
     elif report.holder is None and endpoint["pid"] in _lock_holders().values():
         # The daemon holds a lock on an earlier file, not on the one that has the name now.
-        what = f"the lock of process {endpoint['pid']} is on another file, which had this name before"
-        report.add("lockLost", what, report.locations.daemon_lock)
+        message = f"the lock of process {endpoint['pid']} is on another file, which had this name before"
+        report.add("lockLost", message, report.locations.daemon_lock)
 
 
 def _is_alive(endpoint: dict[str, Any]) -> bool:
@@ -274,18 +274,18 @@ def _check_daemon(report: EnvironmentReport) -> None:
     else:
         report.daemon = "answers"
         if status["version"] != sessiond.__version__:
-            what = f"the daemon is sessiond {status['version']}, this command is {sessiond.__version__}"
-            report.add("versionMismatch", what)
+            message = f"the daemon is sessiond {status['version']}, this command is {sessiond.__version__}"
+            report.add("versionMismatch", message)
 
 
 def _check_no_listener(report: EnvironmentReport) -> None:
     """Find out why no process listens: no daemon runs, or its socket is gone."""
     path = report.locations.socket
     if report.holder is not None:
-        what = (
+        message = (
             f"process {report.holder} holds {report.locations.daemon_lock}, but no process listens at {path}"
         )
-        report.add("unreachable", what, path)
+        report.add("unreachable", message, path)
         report.daemon = "silent"
         return
     report.add("notRunning", "no daemon runs")

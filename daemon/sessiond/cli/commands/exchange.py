@@ -72,10 +72,10 @@ def _is_bundle(args: ParsedArguments) -> bool:
     is_bundle = is_bundle_file(args.required("PATH"))
     wrong = ("format", "cwd") if is_bundle else _FOR_BUNDLES
     for name, _ in args.occurrences(*wrong):
-        what = (
+        problem = (
             "does not apply to a bundle" if is_bundle else "applies only to a bundle, which this file is not"
         )
-        raise UsageError(f"--{name} {what}", "sessiond import --help")
+        raise UsageError(f"--{name} {problem}", "sessiond import --help")
     return is_bundle
 
 

@@ -226,11 +226,11 @@ def _print_purged(found: dict[str, Any]) -> None:
     print(*_rows(purged), sep="\n")
     if found["truncated"]:
         print("The list is truncated.", file=sys.stderr)
-    what = f"{human.count(found['purgedCount'], 'session')}, {human.size(found['purgedBytes'])}"
+    total = f"{human.count(found['purgedCount'], 'session')}, {human.size(found['purgedBytes'])}"
     if found["dryRun"]:
-        print(f"{what}, would be deleted for good: add --yes", file=sys.stderr)
+        print(f"{total}, would be deleted for good: add --yes", file=sys.stderr)
     else:
-        print(f"{what}, deleted for good; {found['keptCount']:,} left in the trash", file=sys.stderr)
+        print(f"{total}, deleted for good; {found['keptCount']:,} left in the trash", file=sys.stderr)
 
 
 def _rows(sessions: list[dict[str, Any]]) -> list[str]:

@@ -159,15 +159,15 @@ def _as_lines(style: Style) -> Callable[[str, dict[str, Any]], None]:
 
 
 def _line(entry: dict[str, Any], style: Style) -> str:
-    who = speaker(entry)
+    author = speaker(entry)
     clock = human.clock(str(entry.get("timestamp", "")))
     name = one_line(str(entry.get("id", "")))
-    start = f"{clock}  {name}  {pad(who, 9)}  "
+    start = f"{clock}  {name}  {pad(author, 9)}  "
     text = in_short(entry)
     if style.columns is not None:
         text = fit(text, max(style.columns - width(start), 0), style.ellipsis)
-    who = style(pad(who, 9), _COLORS.get(who, "dim"))
-    return f"{style(clock, 'dim')}  {style(name, 'dim')}  {who}  {text}".rstrip()
+    author = style(pad(author, 9), _COLORS.get(author, "dim"))
+    return f"{style(clock, 'dim')}  {style(name, 'dim')}  {author}  {text}".rstrip()
 
 
 def _news(method: str, params: dict[str, Any]) -> str:

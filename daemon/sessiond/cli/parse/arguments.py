@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class UsageError(TemplatedError):
     """Raised when a command line is not valid; `then` is advice for the user."""
 
-    sentence = "{what}"
+    sentence = "{problem}"
 
-    def __init__(self, what: str, then: str = "") -> None:
-        super().__init__(what=what)
-        self.what = what
+    def __init__(self, problem: str, then: str = "") -> None:
+        super().__init__(problem=problem)
+        self.problem = problem
         self.then = then
 
 

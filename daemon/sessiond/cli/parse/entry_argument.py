@@ -52,7 +52,7 @@ class AmbiguousEntryError(UsageError):
 
     def __init__(self, name: str, candidates: list[str]) -> None:
         TemplatedError.__init__(self, name=name)
-        self.what = str(self)
+        self.problem = str(self)
         self.then = "\n".join(candidates)
 
 

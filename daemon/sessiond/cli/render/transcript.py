@@ -31,10 +31,10 @@ def entry(entry: dict[str, Any], style: Style) -> Iterator[str]:
     yield from _indented(in_full(content) or _as_json(entry))
 
 
-def _heading(who: str, content: dict[str, Any], entry_id: str, style: Style) -> str:
+def _heading(author: str, content: dict[str, Any], entry_id: str, style: Style) -> str:
     name = next((str(content[it]) for it in _BY if content.get(it)), "")
-    who = one_line(who)
-    parts = [style(who, "bold", *filter(None, [_COLORS.get(who)]))]
+    author = one_line(author)
+    parts = [style(author, "bold", *filter(None, [_COLORS.get(author)]))]
     parts += [style(it, "dim") for it in map(one_line, (name, entry_id)) if it]
     return "  ".join(parts)
 

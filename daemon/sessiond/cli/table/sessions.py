@@ -52,7 +52,7 @@ COMMANDS: dict[str, Command] = {
             JSON,
         ),
         "Without ID, a terminal offers a choice. Without --in and --at, it is the session of the agent that it was\n"
-        "read from; if the agent deleted that one, it is written anew. A session of an agent is never changed.",
+        "read from; if the agent deleted that one, it is written again. A session of an agent is never changed.",
         ("sessiond resume 7c1f --in codex", "sessiond resume 7c1f --in opencode --print"),
     ),
     "list": Command(

@@ -176,7 +176,7 @@ class SyncMethods(Methods):
         self,
         hashes: Sequence[str],
     ) -> t.BlobMissingResult:
-        """Return those of some blobs that the store lacks. The grace period of the others begins anew.
+        """Return those of some blobs that the store lacks. The grace period of the others starts again.
 
         Method `blob/missing`, experimental.
 

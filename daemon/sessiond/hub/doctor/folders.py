@@ -210,12 +210,12 @@ def _check_log_or_companion(scope: Scope, entry: _Entry) -> None:
 
 
 def _report_companion(scope: Scope, entry: _Entry, log: Path) -> None:
-    what = "a torn tail" if ".torn-" in entry.name else "an original from before a rewrite"
+    kind = "a torn tail" if ".torn-" in entry.name else "an original from before a rewrite"
     holds = f"{entry.status.st_size:,} bytes, {_lines_in(entry.path)} whole lines"
     if os.path.lexists(log):
-        scope.add("preservedFile", f"it is {what} of the session beside it: {holds}", entry.path)
+        scope.add("preservedFile", f"it is {kind} of the session beside it: {holds}", entry.path)
     else:
-        scope.add("orphanedFile", f"it is {what} of a session that does not exist: {holds}", entry.path)
+        scope.add("orphanedFile", f"it is {kind} of a session that does not exist: {holds}", entry.path)
 
 
 def _lines_in(path: str) -> str:

@@ -87,7 +87,7 @@ class Synchronization:
         return await self._puts.put(params, origin, created)
 
     async def missing_blobs(self, params: t.BlobMissingParams) -> t.BlobMissingResult:
-        """Return the blobs that the store lacks, and begin the grace period of the others anew."""
+        """Return the blobs that the store lacks, and restart the grace period of the others."""
         hashes = [it.removeprefix(PREFIX) for it in params.hashes]
         there = await self._files.blobs.touch(set(hashes))
         return t.BlobMissingResult(hashes=[it for it in dict.fromkeys(hashes) if it not in there])

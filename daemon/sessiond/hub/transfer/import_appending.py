@@ -57,7 +57,7 @@ async def append_entries(
         new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
         follows = leaf is None or leaf == followed_from or any(it.id in spoken for it in new)
     if leaf is not None and recorded.is_recorded(live.tree, imported):
-        # Every process of Gemini CLI begins a file of the session anew, with only the context.
+        # Every process of Gemini CLI begins a file of the session again, with only the context.
         follows = any(it.id in spoken and it.type == "message" for it in new)
     there = {it.id for it in imported.entries}
     for start in range(0, len(new), ENTRIES_AT_ONCE):

@@ -156,7 +156,7 @@ class SyncPutResult(Wire, frozen=True):
 
 
 class BlobMissingParams(Params, frozen=True):
-    """Return those of some blobs that the store lacks. The grace period of the others begins anew."""
+    """Return those of some blobs that the store lacks. The grace period of the others starts again."""
 
     hashes: Annotated[list[Hash], Meta(max_length=10_000)]  # the hashes or refs of the blobs
 

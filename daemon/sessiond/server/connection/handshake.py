@@ -67,8 +67,10 @@ def read_greeting(params: bytes | Raw) -> Greeting:
     except RecursionError:
         raise errors.InvalidParams("initialize", "params are nested too deeply") from None
     version = versions.NEWEST if ours is None else common_version(ours)
-    who = decoded.client_info or _ClientInfo()
-    return Greeting(who.name or None, who.version, ours, bool(decoded.capabilities) or ours is None, version)
+    client = decoded.client_info or _ClientInfo()
+    return Greeting(
+        client.name or None, client.version, ours, bool(decoded.capabilities) or ours is None, version
+    )
 
 
 def common_version(options: t.ClientOptions) -> int:

@@ -184,19 +184,19 @@ class _Commands:
         self._show_message("The session is compacted.")
         return msgspec.to_builtins(compacted)
 
-    def _show(self, path: str | None, what: str, line: int = 0) -> None:
+    def _show(self, path: str | None, outcome: str, line: int = 0) -> None:
         if path is None:
-            self._show_message(f"{what} in memory only.")
+            self._show_message(f"{outcome} in memory only.")
         else:
-            self._show_uri(uri_of(path), path, what, line)
+            self._show_uri(uri_of(path), path, outcome, line)
 
-    def _show_uri(self, uri: str, name: str, what: str, line: int) -> None:
+    def _show_uri(self, uri: str, name: str, outcome: str, line: int) -> None:
         """Show a document, or a message with its location.
 
         This does not wait, because some editors process one message at a time.
         """
         if not self._editor.can("window.show_document.support"):
-            self._show_message(f"{what} {name}")
+            self._show_message(f"{outcome} {name}")
             return
         place = types.Position(line, 0)
         selection = types.Range(place, place) if line else None

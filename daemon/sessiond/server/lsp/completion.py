@@ -78,9 +78,9 @@ def _item(document: Document, row: int, place: types.Range, rank: int) -> types.
     entry = preview.decoded(document.session.read(row))
     message: Any = entry.get("message")
     role = message.get("role") if isinstance(message, dict) else None
-    what = preview.one_line(role, 20) if isinstance(role, str) else document.tree.type(row)
+    kind = preview.one_line(role, 20) if isinstance(role, str) else document.tree.type(row)
     return types.CompletionItem(
         label=name, kind=types.CompletionItemKind.Reference, sort_text=f"{rank:04}", filter_text=name,
-        detail=f"{what}: {row_text(entry, 80)}",
+        detail=f"{kind}: {row_text(entry, 80)}",
         text_edit=types.TextEdit(place, name), data={"uri": document.uri},
     )  # fmt: skip

@@ -115,11 +115,11 @@ def _outline(document: Document, page: TreePage) -> Steps[list[Symbol]]:
 def _symbol(node: Node, line: int) -> Symbol:
     place = at(line, 0, END_OF_LINE)
     label = f"[{node.label}] " if node.label else ""
-    what = node.role or node.type
+    kind = node.role or node.type
     return Symbol(
-        name=f"{label}{node.preview}".strip() or what,
-        detail=what if node.on_path else f"{what} (other branch)",
-        kind=_KINDS.get(what, types.SymbolKind.Object).value,
+        name=f"{label}{node.preview}".strip() or kind,
+        detail=kind if node.on_path else f"{kind} (other branch)",
+        kind=_KINDS.get(kind, types.SymbolKind.Object).value,
         range=place,
         selection_range=place,
     )

@@ -95,8 +95,8 @@ class _Reader:
         self._is_linked = any(it.parent in self._known for it in links)
         for it in links:
             if it.is_boundary:
-                what = preserved(it)
-                self._preserved.update((uuid, what) for uuid in what.uuids if uuid in self._known)
+                segment = preserved(it)
+                self._preserved.update((uuid, segment) for uuid in segment.uuids if uuid in self._known)
         whole, self._moved = in_place(merged(chain))
         held_from = unfinished(whole, self._known) if self._source.growing else None
         if held_from is not None:

@@ -1,4 +1,4 @@
-"""Reads Cline: a file with all messages of a task, which Cline writes anew whenever it grows.
+"""Reads Cline: a file with all messages of a task, which Cline writes again whenever it grows.
 
 The file is an array of messages in the form of Anthropic's API (the extension for VS Code), or an object with such an
 array (the command-line program). Cline may give messages other ids and times when a task is resumed. So the id of an

@@ -45,9 +45,9 @@ class ConversionLosses:
     lost: Counter[str] = field(default_factory=Counter)
     carried: Counter[str] = field(default_factory=Counter)
 
-    def lose(self, what: str) -> None:
+    def lose(self, kind: str) -> None:
         """Count something that the format cannot represent."""
-        self.lost[what] += 1
+        self.lost[kind] += 1
 
     def lose_rest(self, of: str, value: dict[str, Any], *known: str) -> None:
         """Count every field of `value` that is set and not in `known`."""

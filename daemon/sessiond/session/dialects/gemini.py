@@ -359,7 +359,7 @@ class _Reader:
         return place, []
 
     def _compact(self, line: SourceLine, shared: int, rest: list[Message]) -> list[Message]:
-        """Add a compaction for a history that begins anew. Returns the messages that follow it."""
+        """Add a compaction for a history that starts again. Returns the messages that follow it."""
         tail = next(
             (
                 n

@@ -71,9 +71,9 @@ def read(source: Source) -> Imported:
     builder.leaf = above
     builder.count("state")
     inexpressible += [name for name in state if name not in _KNOWN and state[name] not in (None, 0)]
-    for what in inexpressible:
+    for kind in inexpressible:
         builder.report.add_problem(
-            1, f"{what} cannot be expressed by updates; the object is preserved unchanged"
+            1, f"{kind} cannot be expressed by updates; the object is preserved unchanged"
         )
     if inexpressible:
         builder.preserve(line, "state", "it has more than updates can express")

@@ -89,10 +89,10 @@ class _Reader:
         elif kind == "fact":
             self._facts.append((line, value))
         else:
-            what = fields.as_text(fields.first(value, "type", "namespace", "register"))
+            subject = fields.as_text(fields.first(value, "type", "namespace", "register"))
             builder.preserve(
                 line,
-                f"{fields.as_text(kind)} {what}".strip() or "without a kind",
+                f"{fields.as_text(kind)} {subject}".strip() or "without a kind",
                 "it has no counterpart in sessiond",
             )
 

@@ -180,7 +180,7 @@ def _calls(content: Raw) -> list[str]:
     """Return the names of the tools that an assistant message calls; "" for a call without a name."""
     blocks = payloads.part(_blocks, content)
     if blocks is None:  # an item is not a valid block
-        items = payloads.part(_anything, content) or []
+        items = payloads.part(_any_blocks, content) or []
         blocks = [_Block(it.get("type"), it.get("name")) for it in items if isinstance(it, dict)]
     return [block.name if isinstance(block.name, str) else "" for block in blocks if block.type == "toolCall"]
 
@@ -231,4 +231,4 @@ _spending = msgspec.json.Decoder(_Spending)
 _details = msgspec.json.Decoder(_Details)
 _time = msgspec.json.Decoder(_Time)
 _blocks = msgspec.json.Decoder(list[_Block])
-_anything = msgspec.json.Decoder(list[Any])
+_any_blocks = msgspec.json.Decoder(list[Any])

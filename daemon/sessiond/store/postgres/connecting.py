@@ -98,7 +98,7 @@ async def connect_backend(url: str) -> Connected:
 
 
 def is_broken(error: BaseException) -> bool:
-    """Return whether an error of the driver means that the connection is lost, or that it must be made anew."""
+    """Return whether an error of the driver means that the connection is lost, or that it must be made again."""
     if isinstance(error, asyncpg.PostgresError):
         return str(error.sqlstate or "").startswith(_BROKEN)
     return isinstance(error, DRIVER_ERRORS)

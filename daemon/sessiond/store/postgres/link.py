@@ -1,10 +1,10 @@
-"""The link of a store to its server: hears of changes, finds what it missed, and says whether the server is in reach.
+"""The link of a store to its server: receives changes, finds missed ones, and reports if the server is out of reach.
 
 One connection listens. Notifications may be lost with it, or be forged, so they are hints: what they name is read by
 seq. All open sessions are compared with the database after each connect, and at intervals, which also shows whether a
 silent connection is alive.
 
-When the link is broken, all connections are closed, and it is made anew: the identity and the tables of the server are
+When the link is broken, all connections are closed, and it is made again: the identity and the tables of the server are
 checked, former connections that may still be executing something are ended, the server confirms what these may have
 committed, every open session catches up, and only then `error` is None again.
 """
@@ -86,7 +86,7 @@ class Link:
         self._is_unconfirmed = False
         """Whether a lost connection may have committed lines for which no synchronous replica was waited."""
         self._wake = asyncio.Event()
-        self._heard: set[int] = set()
+        self._changed_keys: set[int] = set()
         self._waiting: list[asyncio.Future[None]] = []
         self._task: asyncio.Task[None] | None = None
 
@@ -162,7 +162,7 @@ class Link:
 
     def hear(self, key: int) -> None:
         """Have a session catch up soon."""
-        self._heard.add(key)
+        self._changed_keys.add(key)
         self._wake.set()
 
     # --- the task --------------------------------------------------------------------------------------------
@@ -268,10 +268,10 @@ class Link:
                 finally:
                     _finish(waiting)
                 looked_at = time.monotonic()
-            elif self._heard:
-                keys, self._heard = self._heard, set()
+            elif self._changed_keys:
+                keys, self._changed_keys = self._changed_keys, set()
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    await self._take_heard(listener.connection, keys)
+                    await self._take_changed(listener.connection, keys)
             else:
                 with suppress(TimeoutError):
                     left = LOOK_SECONDS - (time.monotonic() - looked_at)
@@ -285,14 +285,14 @@ class Link:
         key, seq = int(words[0]), int(words[1])
         session = self.sessions.get(key)
         if session is not None:
-            session.heard = max(session.heard, seq)
+            session.notified_seq = max(session.notified_seq, seq)
             if session.is_busy() or not (session.is_behind or len(words) > 2):
                 return
         elif not self.watchers:
             return
         self.hear(key)
 
-    async def _take_heard(self, connection: Connection, keys: set[int]) -> None:
+    async def _take_changed(self, connection: Connection, keys: set[int]) -> None:
         changed: set[str] = set()
         unknown = [key for key in keys if key not in self.sessions]
         for key in keys:
@@ -300,7 +300,7 @@ class Link:
             if session is not None:
                 await self._catch_up(connection, session)
                 if not session.is_busy():
-                    session.heard = (
+                    session.notified_seq = (
                         session.mirror.seq
                     )  # a notification may have named more lines than there are
                 changed.add(session.session_id)

@@ -32,7 +32,7 @@ class SharedSession:
     Attributes:
         key: the key of its row.
         epoch: the epoch of the lines in the mirror.
-        heard: the highest number of lines that a notification named.
+        notified_seq: the highest number of lines that a notification named.
         writing: whether a statement that adds lines of this daemon has been sent and not been answered.
         changing: whether this daemon changes lines, which gives another epoch.
         disk_error: why lines of other daemons could not be added to the mirror.
@@ -51,7 +51,7 @@ class SharedSession:
         self.log_id = log_id
         self.draft = draft
         self.epoch = epoch
-        self.heard = mirror.seq
+        self.notified_seq = mirror.seq
         self.writing = False
         self.changing = False
         self.replaced: LogReplaced | None = None
@@ -63,7 +63,7 @@ class SharedSession:
     @property
     def is_behind(self) -> bool:
         """Whether a notification named lines that are not here."""
-        return self.replaced is None and self.heard > self.mirror.seq
+        return self.replaced is None and self.notified_seq > self.mirror.seq
 
     def is_busy(self) -> bool:
         """Whether the lines in the database may be about to be those of this daemon."""
@@ -151,7 +151,7 @@ async def catch_up(connection: Connection, session: SharedSession) -> None:
         else:
             session.set_draft(draft=rows[0]["draft"])
             mirror.add([row["raw"] for row in rows if row["raw"] is not None])
-            session.heard = max(session.heard, mirror.seq)
+            session.notified_seq = max(session.notified_seq, mirror.seq)
             if mirror.seq >= rows[0]["last"]:
                 return
             if mirror.seq == seq:

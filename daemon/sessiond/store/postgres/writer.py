@@ -269,7 +269,7 @@ def deliver(share: GroupShare) -> None:
         session.disk_error = error
         share.fail(OutcomeUnknown(error.reason))
         return
-    session.heard = max(session.heard, session.mirror.seq)
+    session.notified_seq = max(session.notified_seq, session.mirror.seq)
     session.unsynced = all(batch.durability == "written" for batch in share.batches)
     share.is_done = True
     share.log.stored(share.batches)

@@ -1674,7 +1674,7 @@
 ---@field version string Its version.
 ---@field newestChange string The day of the newest price in it that is in force, as `2026-11-25`.
 
----Return those of some blobs that the store lacks. The grace period of the others begins anew.
+---Return those of some blobs that the store lacks. The grace period of the others starts again.
 ---@class (exact) sessiond.BlobMissingParams
 ---@field hashes string[] The hashes or refs of the blobs. At most 10000 items.
 
