@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 from sessiond.agents.hook_output import SILENT_OUTPUT, TAKES_NOTE
 from sessiond.agents.table import AGENTS
+from sessiond.cli.commands.hook import RESPONSE_SECONDS
 from sessiond.paths import Locations
 from sessiond.setup.commands import hook_command
 from support.homes import a_home, environment, sessiond
@@ -27,17 +27,21 @@ EVENT = {
 }
 
 
-PATIENT = f"""\
+PATIENT = """\
 import sys
 from sessiond.cli.commands import hook
-hook.READ_SECONDS = hook.RESPONSE_SECONDS = hook.LAST_SECONDS = {BOUND}
+hook.READ_SECONDS = hook.LAST_SECONDS = float(sys.argv[2])
+hook.RESPONSE_SECONDS = float(sys.argv[3])
 hook.run(sys.argv[1])
 """
 
 
-def run_patient_hook(locations: Locations, agent: str, event: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run the hook with limits that a busy machine cannot exceed, to see what it tells and what it prints."""
-    return run_hook(locations, agent, event, command=[sys.executable, "-c", PATIENT, agent])
+def run_patient_hook(
+    locations: Locations, agent: str, event: bytes, *, response_seconds: float = BOUND
+) -> subprocess.CompletedProcess[bytes]:
+    """Run the hook with limits that a busy machine cannot exceed, to see what it sends and what it prints."""
+    command = [sys.executable, "-c", PATIENT, agent, str(BOUND), str(response_seconds)]
+    return run_hook(locations, agent, event, command=command)
 
 
 def run_hook(
@@ -103,13 +107,13 @@ def test_the_output_of_each_agent_is_that_of_its_table() -> None:
     assert {name: text for name, text in declared.items() if text} == SILENT_OUTPUT
 
 
-@pytest.mark.parametrize(("responds", "run"), [(True, run_patient_hook), (False, run_hook)])
-def test_a_running_daemon_is_told_of_the_file(
-    responds: bool, run: Callable[[Locations, str, bytes], subprocess.CompletedProcess[bytes]]
-) -> None:
+@pytest.mark.parametrize("responds", [True, False])
+def test_a_running_daemon_is_told_of_the_file(responds: bool) -> None:
     with a_home() as locations:
         listener = Listener(locations, responds=responds)
-        done = run(locations, "claude-code", json.dumps(EVENT).encode())
+        event = json.dumps(EVENT).encode()
+        seconds = BOUND if responds else RESPONSE_SECONDS
+        done = run_patient_hook(locations, "claude-code", event, response_seconds=seconds)
         assert (done.returncode, done.stdout) == (0, b"")
         assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"]}
 
