@@ -12,8 +12,8 @@ from sessiond.protocol.advice import ADVICE
 from support.sample_errors import exceptions, sample
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = ("sessiond.server.lsp.editor.Refused",)
-"""Exceptions that are no templates: an error of pygls, which is made from one of ours."""
+OUTSIDE = ("sessiond.server.lsp.editor.Refused", "sessiond.config_values.InvalidValueError")
+"""Exceptions that are no templates: an error of pygls, which is made from one of ours, and the parts of another one."""
 BASES = {"TemplatedError", "HubError", "DaemonConnectionError", "FramingError", "ToolError", "BundleError"}
 """Errors that are caught and never raised, so that they have no sentence."""
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from sessiond.config import folder_pair
+from sessiond.config_values import folder_pair
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import types as t
 
@@ -27,7 +27,7 @@ class FolderPair(NamedTuple):
 
 
 def pair_of(text: str) -> FolderPair:
-    """Return the pair `HERE=THERE`; see `config.folder_pair`. Raises `InvalidPairError`."""
+    """Return the pair `HERE=THERE`; see `config_values.folder_pair`. Raises `InvalidPairError`."""
     pair = folder_pair(text)
     if pair is None:
         raise InvalidPairError(text)

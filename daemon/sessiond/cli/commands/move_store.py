@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sessiond import config, human
+from sessiond import config_values, human
 from sessiond.cli.exit_codes import CONFIG_ERROR, FAILURE, SUCCESS, SYSTEM_ERROR, TEMPORARY_FAILURE
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render.session_progress import SessionProgress
@@ -70,11 +70,11 @@ def move(args: ParsedArguments) -> int:
 
 def _url(args: ParsedArguments, name: str) -> str:
     url = args.required(name)
-    problem = config.store_url_problem(name, url)
+    problem = config_values.store_url_problem(name, url)
     if problem is not None:
         reason, instead = problem
         raise UsageError(reason, f"Write {instead}.")
-    if url == config.MEMORY:
+    if url == config_values.MEMORY:
         raise UsageError(f"{name} is in memory, where nothing outlives the daemon")
     return url
 

@@ -79,13 +79,13 @@ def _prepare_imports() -> None:
 
     A daemon of a database keeps OpenSSL, because asyncio needs it for TLS.
     """
-    from sessiond import config, paths
+    from sessiond import config, config_values, paths
 
     try:
         url = config.read(paths.find_locations().config_file).store.url
     except (config.InvalidConfigError, paths.UnsafeFolderError):
-        url = config.FILES  # `run` reports it
-    if not url.startswith(config.POSTGRES):
+        url = config_values.FILES  # `run` reports it
+    if not url.startswith(config_values.POSTGRES):
         from sessiond.lean_imports import import_without_openssl
 
         import_without_openssl()

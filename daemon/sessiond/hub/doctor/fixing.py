@@ -12,7 +12,8 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sessiond.config import FILES, Config
+from sessiond.config import Config
+from sessiond.config_values import FILES
 from sessiond.hub import clock
 from sessiond.hub.doctor.blobs import digest_of, intact_copy
 from sessiond.hub.doctor.databases import INDEX_FILES, damage_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sessiond import config
+from sessiond import config_values
 from sessiond.error_text import TemplatedError
 from sessiond.paths import Locations
 
@@ -42,11 +42,11 @@ async def open_store(url: str, locations: Locations, roots: Sequence[str] = ()) 
     Raises:
         StoreUnusable: The driver of the database is missing, or its tables cannot be used.
     """
-    if url == config.FILES:
+    if url == config_values.FILES:
         from sessiond.store.files.store import FileStore
 
         return FileStore(Path(locations.data), Path(locations.state), roots=roots)
-    if url == config.MEMORY:
+    if url == config_values.MEMORY:
         from sessiond.store.memory import MemoryStore
 
         return MemoryStore()
