@@ -85,10 +85,7 @@ def frame_size(key: str, value: object) -> int:
 
 def clients(key: str, value: object) -> int:
     """Return a number of clients."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_CLIENTS:
-        advice = f"{key} as a whole number from 1 to {_MAX_CLIENTS}"
-        raise InvalidValueError(f"{key} is {value!r}, which is no number of clients", advice)
-    return value
+    return _count(key, value, range(1, _MAX_CLIENTS + 1), "clients", f"from 1 to {_MAX_CLIENTS}")
 
 
 def switch(key: str, value: object) -> bool:
@@ -102,25 +99,26 @@ def switch(key: str, value: object) -> bool:
 
 def tokens(key: str, value: object) -> int:
     """Return a number of tokens."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_TOKENS:
-        advice = f"{key} as a whole number from 0 to {_MAX_TOKENS}"
-        raise InvalidValueError(f"{key} is {value!r}, which is no number of tokens", advice)
-    return value
+    return _count(key, value, range(_MAX_TOKENS + 1), "tokens", f"from 0 to {_MAX_TOKENS}")
 
 
 def decisions(key: str, value: object) -> int:
     """Return a number of decisions."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MAX_DECISIONS:
-        advice = f"{key} as a whole number from 1 to {_MAX_DECISIONS}; a working state never holds more"
-        raise InvalidValueError(f"{key} is {value!r}, which is no number of decisions", advice)
-    return value
+    span = f"from 1 to {_MAX_DECISIONS}; a working state never holds more"
+    return _count(key, value, range(1, _MAX_DECISIONS + 1), "decisions", span)
 
 
 def sessions(key: str, value: object) -> int:
     """Return a number of sessions; 0 for any number."""
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MAX_SESSIONS:
-        advice = f"{key} as a whole number from 0 (as many as there are) to {_MAX_SESSIONS}"
-        raise InvalidValueError(f"{key} is {value!r}, which is no number of sessions", advice)
+    span = f"from 0 (as many as there are) to {_MAX_SESSIONS}"
+    return _count(key, value, range(_MAX_SESSIONS + 1), "sessions", span)
+
+
+def _count(key: str, value: object, allowed: range, counted: str, span: str) -> int:
+    """Return a whole number. `counted` and `span` are the words of the error for the things and for `allowed`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value not in allowed:
+        problem = f"{key} is {value!r}, which is no number of {counted}"
+        raise InvalidValueError(problem, f"{key} as a whole number {span}")
     return value
 
 

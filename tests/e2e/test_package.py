@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -27,11 +26,11 @@ def _pythons() -> Iterator[str]:
     for version in ("3.11", "3.12", "3.13", "3.14"):
         if sys.version_info[:2] == tuple(map(int, version.split("."))):
             continue
-        installed = Path.home().glob(f".pyenv/versions/{version}.*/bin/python")
-        for candidate in (shutil.which(f"python{version}"), *map(str, installed)):
-            if candidate and subprocess.run([candidate, "-c", ""], capture_output=True).returncode == 0:
-                yield candidate
-                break
+        found = subprocess.run(
+            [ROOT / "scripts/install-pythons", "--find", version], capture_output=True, encoding="utf-8"
+        )
+        if found.returncode == 0:
+            yield found.stdout.strip()
 
 
 @dataclass(frozen=True)
