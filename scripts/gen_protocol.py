@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Render protocol.md's tables, the editors' types, the client's methods and the schemas; `--check` only compares.
 
-Run it after each change of daemon/sessiond/protocol: `python scripts/gen_protocol.py`.
+Run it after each change of daemon/sessiond/protocol: `python scripts/gen_protocol.py`. A release also keeps its
+protocol for the tests: `--released`.
 """
 
 import argparse
@@ -19,9 +20,11 @@ from scripts.protocol import lua, markdown, metamodel, openrpc, python, typescri
 from scripts.protocol.calls import Topic
 from scripts.protocol.notes import JsonSchema
 
+from sessiond import __version__
 from sessiond.protocol.schema import schema, whole_schema
 
 ROOT = Path(__file__).resolve().parent.parent
+RELEASED = ROOT / "tests" / "data" / "protocol"
 
 
 def _json(document: JsonSchema) -> str:
@@ -63,10 +66,48 @@ def difference(name: str, present: str, wanted: str) -> str:
     return "\n".join(islice(lines, 40))
 
 
+def keep_released() -> None:
+    """Write the meta model, without texts, as that of this version, in place of that of the last release."""
+    for former in RELEASED.glob("metaModel-*.json"):
+        former.unlink()
+    model = {
+        name: [_without_texts(it) for it in part] if isinstance(part, list) else part
+        for name, part in metamodel.render(schema()).items()
+    }
+    lines = [
+        f'"{name}":' + _compact(part)
+        if not isinstance(part, list)
+        else f'"{name}":[\n' + ",\n".join(map(_compact, part)) + "\n]"
+        for name, part in model.items()
+    ]
+    target = RELEASED / f"metaModel-{__version__}.json"
+    target.write_text("{" + ",\n".join(lines) + "}\n", encoding="utf-8")
+    print(f"wrote {target.relative_to(ROOT)}")
+
+
+def _compact(part: object) -> str:
+    return msgspec.json.encode(part).decode()
+
+
+def _without_texts(part: object) -> object:
+    if isinstance(part, dict):
+        return {
+            name: _without_texts(value)
+            for name, value in part.items()
+            if name != "documentation" or not isinstance(value, str)
+        }
+    return [_without_texts(it) for it in part] if isinstance(part, list) else part
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="only compare; exit 1 on a difference")
+    parser.add_argument(
+        "--released", action="store_true", help="keep the protocol of this version for the tests"
+    )
     arguments = parser.parse_args()
+    if arguments.released:
+        keep_released()
     found = stale()
     for name, (present, wanted) in found.items():
         if arguments.check:

@@ -268,3 +268,11 @@ def test_followed_agents_are_a_list_of_names(tmp_path: Path) -> None:
     for wrong in ('"codex"', "[1]"):
         with pytest.raises(InvalidConfigError):
             read(written(tmp_path, f"[agents]\nfollow = {wrong}\n"))
+
+
+def test_a_setting_that_is_gone_is_named_and_harms_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = written(tmp_path, '[blobs]\nimages = true\ngrace = "1d"\n')
+    assert read(path).blobs == BlobsConfig(grace=86_400.0)
+    assert "[blobs] images" in caplog.text

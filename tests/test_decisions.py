@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def files() -> list[Path]:
     ]  # fmt: skip
 
 
+@cache
 def texts() -> dict[Path, str]:
     """The words of each of `files` that is UTF-8."""
     found = {}

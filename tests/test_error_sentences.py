@@ -14,7 +14,15 @@ from support.sample_errors import exceptions, sample
 ROOT = Path(__file__).parents[1]
 OUTSIDE = ("sessiond.server.lsp.editor.Refused", "sessiond.config_values.InvalidValueError")
 """Exceptions that are no templates: an error of pygls, which is made from one of ours, and the parts of another one."""
-BASES = {"TemplatedError", "HubError", "DaemonConnectionError", "FramingError", "ToolError", "BundleError"}
+BASES = {
+    "TemplatedError",
+    "HubError",
+    "DaemonConnectionError",
+    "FramingError",
+    "ToolError",
+    "BundleError",
+    "PeerError",
+}
 """Errors that are caught and never raised, so that they have no sentence."""
 
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from sessiond.text import fit, lines, one_line, pad, width
+from sessiond.text import fit, lines, one_line, pad, width, wrap
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,19 @@ def test_a_cut_text_fits(text: str, columns: int) -> None:
 
 def test_padding_is_measured_in_columns() -> None:
     assert pad("日", 4) == "日  "
+
+
+WORDS = st.text(alphabet=st.sampled_from("ab \n漢字👍é\u0301-"), max_size=60)
+
+
+@given(WORDS, st.integers(2, 20))
+def test_wrapped_lines_fit_and_have_all_characters_in_order(text: str, columns: int) -> None:
+    found = wrap(text, columns)
+    assert all(0 < width(line) <= columns for line in found if line.strip("\u0301"))
+    assert "".join(found).replace(" ", "") == "".join(text.split())
+
+
+def test_wide_characters_and_emoji_take_two_columns_of_a_line() -> None:
+    assert wrap("漢字漢字漢字", 8) == ["漢字漢字", "漢字"]
+    assert wrap("see 漢字漢字漢字", 8) == ["see 漢字", "漢字漢字"]
+    assert wrap("👍👍👍 done", 6) == ["👍👍👍", "done"]

@@ -97,14 +97,9 @@ class StateConfig:
 
 @dataclass(frozen=True)
 class BlobsConfig:
-    """`[blobs]`: `grace`: seconds that a blob stays after no session names it; None: forever.
-
-    `images`: store images as blobs in all sessions of this store. pi, which has no blobs, then reads the reference as
-    the image.
-    """
+    """`[blobs]`: `grace`: seconds that a blob stays after no session names it; None: forever."""
 
     grace: float | None = 7 * 86_400.0
-    images: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,10 +138,12 @@ class HistoryConfig:
 class AgentsConfig:
     """`[agents]`: `follow` names the agents whose sessions are read as they write them (`sessiond agents`).
 
+    `folders`: folders of sessions by the name of the agent, beside those where the agent usually has them.
     `session_start_note`: hooks give an agent's model a note about the project's last sessions when a session begins.
     """
 
     follow: tuple[str, ...] = ()
+    folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     session_start_note: bool = False
 
 
@@ -285,6 +282,13 @@ def _table(name: str, table: object) -> Any:
         raise values.InvalidValueError(
             f"{name} is not a table", f"[{name}] on a line of its own, the keys below it"
         )
+    for key in table.keys() & _RETIRED.get(name, {}).keys():
+        import logging  # few files have such a key
+
+        logging.getLogger(__name__).warning(
+            "[%s] %s has no effect any more: %s", name, key, _RETIRED[name][key]
+        )
+        table = {it: value for it, value in table.items() if it != key}
     _refuse_unknown(f"key in [{name}]", table, list(keys))
     return kind(**{key: keys[key](f"{name}.{key}", value) for key, value in table.items()})
 
@@ -300,6 +304,9 @@ def _refuse_unknown(kind: str, found: dict[str, Any], known: list[str]) -> None:
 
 
 _Reader: TypeAlias = Callable[[str, object], object]
+
+_RETIRED: Final = {"blobs": {"images": "images stay in session files, where pi and oh-my-pi can read them"}}
+"""Keys of earlier versions by their tables, and what is so instead."""
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "listen": (ListenConfig, {"idle_exit": values.duration, "tcp": values.loopback}),
@@ -319,7 +326,7 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     ),
     "summarizer": (SummarizerConfig, {"command": values.command, "timeout": values.duration}),
     "state": (StateConfig, {"max_decisions": values.decisions, "max_tokens": values.tokens}),
-    "blobs": (BlobsConfig, {"grace": values.duration, "images": values.switch}),
+    "blobs": (BlobsConfig, {"grace": values.duration}),
     "roots": (RootsConfig, {"folders": values.folders}),
     "history": (HistoryConfig, {"enabled": values.switch}),
     "keep": (
@@ -331,7 +338,10 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
             "trash_max_age": values.duration,
         },
     ),
-    "agents": (AgentsConfig, {"follow": values.words, "session_start_note": values.switch}),
+    "agents": (
+        AgentsConfig,
+        {"follow": values.words, "folders": values.agent_folders, "session_start_note": values.switch},
+    ),
     "sync": (SyncConfig, {"maps": values.maps}),
     "store": (StoreConfig, {"url": values.store_url}),
 }

@@ -151,6 +151,19 @@ def folders(key: str, value: object) -> tuple[str, ...]:
     return tuple(folders)
 
 
+def agent_folders(key: str, value: object) -> dict[str, tuple[str, ...]]:
+    """Return absolute folders by the name of an agent. In the file, they are NAME=FOLDER, and may begin with `~`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for text in value if isinstance(value, list) else [None]:
+        name, _, folder = text.partition("=") if isinstance(text, str) else ("", "", "")
+        folder = os.path.expanduser(folder)  # noqa: PTH111 - a text
+        if not name or not folder.startswith("/") or "\0" in folder:
+            advice = f'{key} as a list of agents with a folder each: ["claude-code=~/work/.claude/projects"]'
+            raise InvalidValueError(f"{key} has {text!r:.80}, which is no agent with a folder", advice)
+        found[name] = tuple(dict.fromkeys((*found.get(name, ()), os.path.normpath(folder))))
+    return found
+
+
 def maps(key: str, value: object) -> dict[str, tuple[tuple[str, str], ...]]:
     """Return pairs of folders, here and there, by host."""
     if not isinstance(value, dict):

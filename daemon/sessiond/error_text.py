@@ -32,7 +32,20 @@ class TemplatedError(Exception):
         super().__init__(self.template().format_map(values))
         self.values = values
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Have copies, also those from another process, get the message and the attributes as they are."""
+        return _copy, (type(self), self.args, self.__dict__)
+
     @classmethod
     def template(cls) -> str:
         """Return the template of the message: the sentence and, if there is one, the advice."""
         return f"{cls.sentence} {cls.advice}" if cls.advice else cls.sentence
+
+
+def _copy(
+    kind: type[TemplatedError], args: tuple[object, ...], attributes: dict[str, object]
+) -> TemplatedError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error

@@ -83,6 +83,17 @@ def clock(timestamp: str) -> str:
     return time.strftime("%H:%M:%S", time.localtime(then))
 
 
+def day_and_minute(timestamp: str) -> tuple[str, str]:
+    """Format an ISO 8601 time as local date and time of day: `2026-02-16`, `14:03`; two empty texts for other texts."""
+    then = _seconds(timestamp)
+    if then is None:
+        return "", ""
+    import time
+
+    date, _, minute = time.strftime("%Y-%m-%d %H:%M", time.localtime(then)).partition(" ")
+    return date, minute
+
+
 def count(number: int, one: str, many: str = "") -> str:
     """Format a number with its noun: `1 entry`, `3 entries`, `1,200 messages`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,4 +1,4 @@
-"""Text of transcripts made safe for a terminal: without control sequences, measured and cut by columns."""
+"""Text of transcripts made safe for a terminal: without control sequences, measured, cut and wrapped by columns."""
 
 from __future__ import annotations
 
@@ -73,9 +73,36 @@ def pad(text: str, columns: int) -> str:
     return text + " " * (columns - width(text))
 
 
+def wrap(text: str, columns: int) -> list[str]:
+    """Return the words of the text in lines of at most so many columns. A word that is wider is broken.
+
+    Words of scripts that are written without spaces, such as Chinese, are broken where a line ends.
+    """
+    found: list[str] = []
+    line, taken = "", 0
+    for word in text.split():
+        own = width(word)
+        if line and taken + 1 + own <= columns:
+            line, taken = f"{line} {word}", taken + 1 + own
+            continue
+        if line and own > columns and taken + 3 <= columns:
+            head = _first_columns(word, columns - taken - 1)
+            line, word = f"{line} {head}", word[len(head) :]
+        if line:
+            found.append(line)
+        while width(word) > columns:
+            head = _first_columns(word, columns) or word[0]
+            found.append(head)
+            word = word[len(head) :]
+        line, taken = word, width(word)
+    return [*found, line] if line else found
+
+
 def _first_columns(text: str, columns: int) -> str:
-    end = 0
-    while end < len(text) and width(text[: end + 1]) <= columns:
+    if text.isascii():
+        return text[:columns]
+    end, most = 0, min(len(text), 4 * columns)  # a long sequence of combining characters is cut, too
+    while end < most and width(text[: end + 1]) <= columns:
         end += 1
     return text[:end]
 

@@ -87,7 +87,7 @@ def without_names(text: str, original: str, table: str, key: str, unwanted: Sequ
 
 def _written(text: str, table: str, key: str, wanted: list[str]) -> str:
     """Return the text with the list in place of the one that is there, or on a new line."""
-    value = "[" + ", ".join(f'"{name}"' for name in wanted) + "]"
+    value = "[" + ", ".join(map(_quoted, wanted)) + "]"
     end = "\r\n" if "\r\n" in text else "\n"
     if key in _parsed(text).get(table, {}):
         start, stop = _assignment(text, table, key)
@@ -110,11 +110,11 @@ def _relisted(value: str, wanted: list[str], fresh: str) -> str:
     for name in re.findall(r"""["']([a-z-]+)["']""", re.sub(r"#[^\n]*", "", inner)):
         if name not in wanted:
             inner = re.sub(rf"""(?:[ \t]*\r?\n)?[ \t]*["']{name}["'][ \t]*,?""", "", inner, count=1)
-    more = [name for name in wanted if f'"{name}"' not in inner and f"'{name}'" not in inner]
+    more = [name for name in wanted if _quoted(name) not in inner and f"'{name}'" not in inner]
     if more:
         code = re.sub(r"#[^\n]*", lambda it: " " * len(it[0]), inner).rstrip()
         separator = "," if code and not code.endswith(",") else ""
-        lines = "".join(f'{margin[0] if margin else " "}"{name}",' for name in more)
+        lines = "".join(f"{margin[0] if margin else ' '}{_quoted(name)}," for name in more)
         inner = (
             inner[: len(code)]
             + separator
@@ -123,6 +123,12 @@ def _relisted(value: str, wanted: list[str], fresh: str) -> str:
             + ("\n" if "\n" in inner else "")
         )
     return f"[{inner}]"
+
+
+def _quoted(name: str) -> str:
+    """Return a name as a string of TOML."""
+    plain = name.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(it if it.isprintable() else f"\\U{ord(it):08x}" for it in plain) + '"'
 
 
 def _assignment(text: str, table: str, key: str) -> tuple[int, int]:

@@ -165,7 +165,7 @@ def _alone(projects: Path) -> float:
     from sessiond.hub.transfer import foreign_files, import_reading
     from sessiond.session.dialects import imported_log
 
-    target, titles = import_reading.Target(None, images=False), foreign_files.Titles()
+    target, titles = import_reading.Target(None), foreign_files.Titles()
     size, start = 0, time.process_time()
     for path in itertools.islice(projects.rglob("*.jsonl"), _SAMPLE):
         source = foreign_files.read(str(path), None, titles)

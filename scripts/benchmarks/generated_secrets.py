@@ -2,12 +2,14 @@
 
 import base64
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
 import msgspec
+from scripts.benchmarks.known_places import Place
+from scripts.benchmarks.secret_values import Value
 
 _ALNUM: Final = string.ascii_letters + string.digits
 _URL: Final = _ALNUM + "-_"
@@ -23,6 +25,15 @@ class Planted:
     sort: str
     secret: str
     text: str
+
+
+def placed(kinds: Mapping[str, tuple[Value, Place]], seed: int, rounds: int) -> Iterator[Planted]:
+    """Yield secrets of these kinds, each in its place, `rounds` times with other characters."""
+    random = Random(seed)
+    for _ in range(rounds):
+        for sort, (make, around) in kinds.items():
+            secret = make(random)
+            yield Planted(sort, secret, around(secret) if callable(around) else around.format(secret))
 
 
 def _key(prefix: str, length: int, letters: str = _ALNUM) -> Callable[[Random], str]:
@@ -135,8 +146,3 @@ def planted(seed: int, rounds: int) -> Iterator[Planted]:
         for sort, (make, around) in PLACED.items():
             secret = make(random)
             yield Planted(sort, secret, around.format(secret))
-
-
-def leaks(secret: str, text: str) -> bool:
-    """Whether a text holds a part of a secret that would help to guess it: eight characters in a row."""
-    return any(secret[start : start + 8] in text for start in range(max(1, len(secret) - 7)))

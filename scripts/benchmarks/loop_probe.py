@@ -1,8 +1,9 @@
 """A daemon whose event loop is timed: `python -m scripts.benchmarks.loop_probe REPORT serve`.
 
-Each callback of the loop that runs for more than `REPORTED` is written to REPORT as a line of JSON, with the wall
-time, the processor time of the loop's thread, and the coroutines that it ran. The wall time is longer than the
-processor time where the thread waited: for the interpreter lock, which another thread held, or for the machine.
+Each callback of the loop that runs for more than `REPORTED`, and each turn of the loop whose callbacks together do, is
+written to REPORT as a line of JSON: the wall time, the processor time of the loop's thread, and for a callback the
+coroutines that it ran. The wall time is longer than the processor time where the thread waited: for the interpreter
+lock, which another thread held, or for the machine.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import gc
 import sys
 import time
 from asyncio import events
+from asyncio.base_events import BaseEventLoop
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,16 +23,29 @@ REPORTED = 0.003
 
 
 class Hold(msgspec.Struct):
-    """One callback that held the loop. `ended` is a time of `time.perf_counter`, which all processes share."""
+    """One callback that held the loop, or all callbacks of one turn.
+
+    `ended` is a time of `time.perf_counter`, which all processes share.
+    """
 
     ended: float
     wall: float
     cpu: float
     what: str
+    is_turn: bool = False
 
 
 def read_report(path: Path) -> list[Hold]:
-    """The holds in a report that may still be written."""
+    """The callbacks in a report that may still be written."""
+    return [it for it in _read(path) if not it.is_turn]
+
+
+def read_turns(path: Path) -> list[Hold]:
+    """The turns in a report that may still be written."""
+    return [it for it in _read(path) if it.is_turn]
+
+
+def _read(path: Path) -> list[Hold]:
     lines = path.read_bytes().split(b"\n")
     return [msgspec.json.decode(line, type=Hold) for line in lines[:-1]]
 
@@ -51,6 +66,22 @@ def _time_callbacks(report: Callable[[Hold], None]) -> None:
             report(Hold(ended, ended - wall, cpu_clock() - cpu, what))
 
     handles._run = timed  # noqa: SLF001 - as above
+
+
+def _time_turns(report: Callable[[Hold], None]) -> None:
+    """Time the callbacks of each turn together, without the wait for the first of them."""
+    loops: Any = BaseEventLoop
+    run_once = loops._run_once  # noqa: SLF001 - there is no public place where a turn begins and ends
+    wall_clock, cpu_clock = time.perf_counter, time.thread_time
+
+    def timed(loop: Any) -> None:
+        wall, cpu = wall_clock(), cpu_clock()
+        run_once(loop)
+        ended, used = wall_clock(), cpu_clock() - cpu
+        if used > REPORTED:
+            report(Hold(ended, ended - wall, used, "a turn of the event loop", is_turn=True))
+
+    loops._run_once = timed  # noqa: SLF001 - as above
 
 
 def _name(callback: object, args: Any) -> str:
@@ -117,6 +148,7 @@ def main() -> None:
         file.write(msgspec.json.encode(hold) + b"\n")
 
     _time_callbacks(report)
+    _time_turns(report)
     _time_collections(report)
     _time_steps(report)
     from sessiond.cli.main import main as command

@@ -23,6 +23,7 @@ MEASUREMENTS = {
     "append": "appending",
     "sessions": "separate_sessions",
     "fanout": "fanout",
+    "watching": "watching",
     "open": "opening",
     "context": "contexts",
     "list": "listing",

@@ -9,7 +9,6 @@ from pathlib import Path
 from scripts.benchmarks.drafts import new_session
 from scripts.benchmarks.processes import Daemon, sessiond
 from scripts.benchmarks.report import Row, at_most, duration, megabytes, middle, sampled
-from scripts.benchmarks.results import ROOT
 
 COMMANDS = (("status", 2.5), ("list", 2.0))
 """Commands, and the most that each may take as a multiple of a Python that does nothing."""
@@ -99,9 +98,12 @@ def _command(name: str, limit: float, times: list[float], bare: float, least: fl
 
 def _installed(folder: Path) -> str:
     """Return the command as the installation of a wheel writes it. That of an editable one imports more."""
-    script = (ROOT / "daemon/bin/sessiond").read_text(encoding="utf-8")
     program = folder / "sessiond"
-    program.write_text(script.replace("#!python", f"#!{sys.executable}", 1), encoding="utf-8")
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nfrom sessiond.cli.main import main\nif __name__ == '__main__':\n"
+        "    sys.argv[0] = sys.argv[0].removesuffix('.exe')\n    sys.exit(main())\n",
+        encoding="utf-8",
+    )
     program.chmod(0o700)
     return str(program)
 

@@ -27,7 +27,7 @@ from scripts.demonstration.stage import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-REAL = ROOT / "tests/data/peers/pi-1.5.2.jsonl"
+REAL = ROOT / "tests/data/peers/pi-1.6.0.jsonl"
 FOLDER = "/home/dev/weather"
 SESSION = "019a43c0-7d18-7c5e-9b1a-5c1d0f6e2a41"
 SHORT = SESSION[:8]
@@ -89,7 +89,7 @@ def put_summarizer(home: Path) -> None:
 
 
 def open_real_session(left: Terminal, original: bytes, file: Path) -> None:
-    heading("3. A session that the real pi 1.5.2 wrote, in a throw-away home")
+    heading("3. A session that the real pi 1.6.0 wrote, in a throw-away home")
     lines = len(original.split(b"\n")) - 1
     say(f"{lines} lines, copied byte for byte. No daemon runs yet; the first command starts it.")
     chosen = left.run(f"sessiond continue --cwd {FOLDER}")

@@ -1,6 +1,6 @@
 """`daemon/schema/openrpc.json`: the requests in the form of OpenRPC 1.3, with the examples of protocol.md.
 
-Its schemas are those of `sessiond.schema.json` beside it. OpenRPC has no notifications from the server and no requests
+It refers to nothing outside of itself. OpenRPC has no notifications from the server and no requests
 to the client; they are in the meta model.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 from scripts.protocol.examples import Answered, answered
 from scripts.protocol.notes import JsonSchema
 
-_SCHEMAS = "sessiond.schema.json#/$defs/"
+_SCHEMAS = "#/components/schemas/"
 
 
 def render(schema: JsonSchema) -> dict[str, Any]:
@@ -24,6 +24,7 @@ def render(schema: JsonSchema) -> dict[str, Any]:
         },
         "methods": [_method(name, it, schema, examples) for name, it in schema["methods"].items()],
         "components": {
+            "schemas": {name: _moved(it) for name, it in schema["$defs"].items()},
             "errors": {kind: _error(kind, it) for kind, it in schema["errors"].items()},
         },
     }
@@ -64,7 +65,7 @@ def _error(kind: str, error: JsonSchema) -> dict[str, Any]:
 
 
 def _moved(part: Any) -> Any:
-    """Return a schema whose references lead to the file of the JSON Schema."""
+    """Return a schema whose references lead to the components of the document."""
     if isinstance(part, list):
         return [_moved(it) for it in part]
     if not isinstance(part, dict):

@@ -1,6 +1,7 @@
 """Peers that flood, stop reading or send what is no message: the others go on, and memory stays bounded."""
 
 import contextlib
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 from sessiond.paths import Locations
 from support.acp_editors import Editor, Refused, an_editor, scripted_agent, spoken, stored, two_editors
-from support.homes import wait_until
+from support.homes import environment, sessiond, wait_until
+from support.patience import BOUND
 
 MAX_MIB = 90
 """The memory that the proxy may use: its modules, and the data that wait for a peer on both sides."""
@@ -116,6 +118,29 @@ def test_messages_of_odd_shapes_stop_nothing(home: Locations, tmp_path: Path) ->
         assert editor.prompt(session, "\n".join(of_agent).replace("ID", session))["stopReason"] == "end_turn"
         assert editor.prompt(session, "say fine")["stopReason"] == "end_turn"
         assert editor.said() == "fine"
+
+
+@pytest.mark.parametrize("stdin", ["/dev/null", "requests.txt", None])
+def test_an_editor_may_be_a_file_or_nothing_at_all(
+    stdin: str | None, home: Locations, tmp_path: Path
+) -> None:
+    """Standard input is a file, or closed; standard output is a file."""
+    request = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n'
+    (tmp_path / "requests.txt").write_text(request, encoding="utf-8")
+    where = "<&-" if stdin is None else f"<{stdin}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'"$@" {where} >answers.txt', "sh", *sessiond("acp", "--", "no-such-agent")],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(home),
+        timeout=BOUND,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"sessiond acp: Cannot start the agent 'no-such-agent'")
+    assert len(done.stderr.splitlines()) == 1
+    answers = (tmp_path / "answers.txt").read_bytes()
+    assert (b"there is no such program" in answers) == (stdin == "requests.txt")
 
 
 def _prompts(editor: Editor, session: str, text: str) -> bool:

@@ -3,16 +3,18 @@
 import json  # noqa: TID251 - as another program writes it
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import acp
 from sessiond.paths import Locations
 from support.acp_editors import scripted_agent, spoken, stored
 from support.homes import TESTS, environment, sessiond
 from support.patience import BOUND
 from support.real_agents import installed_in, version
+
+if TYPE_CHECKING:
+    import acp
 
 PROMPT = "say Hi\nplan look\ncall c1 see\nask c2"
 SPOKEN = [
@@ -32,7 +34,7 @@ class PythonEditor:
     def __init__(self) -> None:
         self.updates: list[str] = []
 
-    def on_connect(self, agent: acp.Agent) -> None:
+    def on_connect(self, agent: "acp.Agent") -> None:
         pass
 
     async def session_update(self, session_id: str, update: Any, **_more: Any) -> None:
@@ -45,6 +47,8 @@ class PythonEditor:
 async def test_the_python_library_makes_a_turn_and_calls_all_methods_of_sessions(
     home: Locations, tmp_path: Path
 ) -> None:
+    import acp  # it takes a second
+
     editor: Any = PythonEditor()  # only what these turns need of the side of the editor
     cwd = str(tmp_path)
     async with acp.spawn_agent_process(editor, *COMMAND, env=environment(home), cwd=TESTS) as (agent, _):

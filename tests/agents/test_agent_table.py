@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from sessiond.agents import known
 from sessiond.agents.table import AGENTS
-from sessiond.session.dialects import known
 
 HOME = {"HOME": "/home/ada"}
 READERS_TO_COME = {"gemini", "qwen", "opencode"}
@@ -21,6 +21,7 @@ PLACES = {
     "oh-my-pi": "/home/ada/.omp/agent/sessions/-demo/2026-11-20T10-00-00-000Z_0199.jsonl",
     "copilot": "/home/ada/.copilot/session-state/0199/events.jsonl",
     "cursor": "/home/ada/.cursor/projects/demo/agent-transcripts/0199/0199.jsonl",
+    "nova": "/home/ada/.nova/sessions/0199abcd.json",
     "cline": "/home/ada/.cline/data/sessions/0199/0199.messages.json",
 }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sessiond.hub.following import agent_watches, follower
 from sessiond.hub.native import originals
 from sessiond.hub.native.originals import Original
 from support.daemons import Peer, running
@@ -117,6 +118,21 @@ async def test_a_file_that_may_not_be_read_is_named_and_read_once_it_may(
             await has(peer, "hello")
             await until(lambda: _has_no_problem(peer, "codex"))
             assert await findings(peer, "agentFileForbidden") == []
+
+
+async def test_a_file_that_cannot_be_read_is_named_also_while_its_agent_writes_to_it(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent_watches.AgentWatches, "watch", lambda *_: False)  # what is added is not seen
+    monkeypatch.setattr(follower, "POLL_SECONDS", 3_600.0)
+    path = write_codex(agents_home, "no session")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await following(peer, "codex")
+        for _ in range(2):
+            assert [it["path"] for it in await problems(peer, "codex")] == [str(path)]
+            assert [it[0] for it in await findings(peer, "agentFileSkipped")] == [str(path)]
+            write_codex(agents_home, "no session either")
 
 
 async def test_a_link_out_of_the_folder_is_named_and_imported_only_when_that_is_asked_for(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sessiond.agents.table import AGENTS
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.hub.following import file_sources, follower, sources
-from sessiond.hub.transfer import foreign_files, source_state
+from sessiond.hub.transfer import foreign_files, memory_limit, source_state
 from sessiond.hub.transfer.importing import Imports
 from sessiond.hub.transfer.source_state import FileStatus
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from support.columns import entries_of
 from support.daemons import Peer, refusal, running
 from support.dialect_files import COPILOT, SESSION, codex, meta, said
@@ -181,7 +181,8 @@ async def test_a_followed_session_of_two_messages_takes_at_most_a_fifth_more_tha
 ) -> None:
     claude = WritingClaude(agents_home)
     claude.asks("How does it work? " + "word " * 50)
-    claude.says("It works so: " + "text " * 250)
+    told = {"input_tokens": 9, "output_tokens": 300, "cache_read_input_tokens": 0, "service_tier": "standard"}
+    claude.says("It works so: " + "text " * 250, usage=told)  # Claude Code writes no answer without one
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
@@ -329,6 +330,7 @@ async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
     agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follower, "POLL_SECONDS", 0.2)  # a folder with a link to a folder is not watched
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: 4_000_000_000)
     claude = WritingClaude(agents_home)
     claude.asks("hello")
     folder = claude.path.parent
@@ -337,7 +339,7 @@ async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
     (folder / "link.jsonl").symlink_to(outside)
     os.mkfifo(folder / "fifo.jsonl")
     (folder / "strange.jsonl").write_text("not JSON\n", encoding="utf-8")
-    (folder.parent / "elsewhere").symlink_to("/usr")
+    (folder.parent / "elsewhere").symlink_to("/")
     with (folder / "huge.jsonl").open("wb") as file:
         file.truncate(2 << 30)
     async with running(tmp_path / "home") as daemon:
@@ -350,7 +352,7 @@ async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
             "fifo.jsonl": "it is not a regular file",
             "strange.jsonl": "it is not a session file of a known program",
             "elsewhere": "it is a symbolic link, which is not followed",
-            "huge.jsonl": "it has 2,147,483,648 bytes; at most 1,073,741,824 are read",
+            "huge.jsonl": "reading its 2.1 GB takes about 11 GB of memory, and 4.0 GB are free",
         }
         claude.says("still there")
         await has(peer, "still there")
@@ -394,6 +396,35 @@ async def test_only_what_was_added_to_a_large_file_is_read(
         messages = await texts(peer)
         assert messages[-4:] == ["read with the whole file", *(f"alone {number}" for number in range(3))]
         assert len(messages) == 44
+
+
+async def test_the_leaf_is_the_last_message_after_a_line_that_is_longer_than_any_window(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    claude = WritingClaude(agents_home)
+    for number in range(40):
+        claude.asks(f"question {number} " + "word " * 2_000)
+        answer = claude.says(f"answer {number}")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        assert (await info(peer))["leafId"] == answer
+        snapshot = {"type": "prompt_snapshot", "systemPrompt": ["y" * 110_000]}
+        named = claude.line("attachment", "", attachment=snapshot)
+        pointer = {"type": "last-prompt", "lastPrompt": "question 39", "leafUuid": named}
+        await until(lambda: _has_entry(peer, "raw-81"))
+        assert (await info(peer))["leafId"] == answer
+        claude.write({**pointer, "sessionId": SESSION})
+        await until(lambda: _has_entry(peer, "raw-82"))
+        assert (await info(peer))["leafId"] == answer
+        last = claude.says("and on")
+        await has(peer, "and on")
+        assert (await info(peer))["leafId"] == last
+
+
+async def _has_entry(peer: Peer, name: str) -> bool:
+    entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
+    return any(it["id"] == name for it in entries)
 
 
 @pytest.mark.parametrize("linked", [False, True])

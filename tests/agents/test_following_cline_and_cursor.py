@@ -2,13 +2,14 @@
 
 import hashlib
 import json  # noqa: TID251 - files of other programs are written as they write them
+import os
 from pathlib import Path
 from typing import Any
 
 from support.daemons import Peer, refusal, running
 from support.dialect_files import CLINE, CLINE_TASK, CURSOR
 from support.dialects import jsonl
-from support.following import has, info, texts
+from support.following import has, info, texts, until
 
 SESSION: str = CLINE["sessionId"]
 TASK = "1772352000000"
@@ -52,6 +53,33 @@ async def test_a_session_of_cline_is_followed_although_its_file_is_written_anew(
         assert (found["origin"]["agent"], found["origin"]["path"]) == ("cline", str(path))
         command = await peer.call("session/resume", sessionId=SESSION, env={"HOME": str(agents_home)})
         assert command["argv"] == ["cline", "--id", SESSION]
+
+
+async def test_a_file_of_cline_that_is_cut_is_named_and_takes_nothing_back(
+    agents_home: Path, tmp_path: Path
+) -> None:
+    path = written(agents_home / f".cline/data/sessions/{SESSION}/{SESSION}.messages.json", CLINE)
+    whole = path.read_bytes()
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await following(peer, "cline")
+        said, leaf = await texts(peer, SESSION), (await info(peer, SESSION))["leafId"]
+        path.write_bytes(whole[: whole.index(b"Three herons.")])
+        os.utime(path, (1_000_000_001, 1_000_000_001))
+
+        async def problems() -> list[dict[str, Any]]:
+            [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "cline"]
+            return list(found["problems"])
+
+        [problem] = await until(problems)
+        assert (problem["path"], "of a damaged document" in problem["message"]) == (str(path), True)
+        assert (await texts(peer, SESSION), (await info(peer, SESSION))["leafId"]) == (said, leaf)
+        whole_again = json.loads(whole)
+        whole_again["messages"].append({"id": "msg_7", "role": "assistant", "content": "Now there is one."})
+        written(path, whole_again)
+        await has(peer, "Now there is one.", SESSION)
+        assert await texts(peer, SESSION) == [*said, "Now there is one."]
 
 
 async def test_a_task_of_the_extension_of_cline_has_the_folder_that_its_list_of_tasks_names(

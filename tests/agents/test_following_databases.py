@@ -2,19 +2,22 @@
 
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
+from random import Random
+from string import ascii_letters
 from typing import Any
 
 import pytest
 
-from sessiond.agents import opencode_database
+from sessiond.agents.opencode import database as opencode_database
 from sessiond.agents.table import AGENTS
 from sessiond.hub.following import database_sources, follower
 from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer import foreign_files
-from support.columns import entries_of
+from support.columns import entries_of, messages_of
 from support.daemons import Peer, running
 from support.following import has, info, texts, until
 from support.writing_opencode import SESSION, WritingOpenCode
@@ -158,6 +161,113 @@ async def test_only_the_last_messages_of_a_long_session_are_read(
     assert whole == []
     said = [f"{it} {number}" for number in range(40) for it in ("question", "answer")]
     assert await texts(peer, SESSION) == [*said, "read whole", *(f"alone {number}" for number in range(60))]
+
+
+def other_clock(random: Random, *, late_by: float) -> Callable[[int, str], str]:
+    """Ids of prompts by a clock that is wrong by some seconds; the ends of all ids are random."""
+
+    def name(now: int, role: str) -> str:
+        at = now + (int(1000 * late_by) if role == "user" else 0)
+        return f"msg_{at * 4096 % (1 << 48):012x}{''.join(random.choices(ascii_letters, k=14))}"
+
+    return name
+
+
+async def spoken(peer: Peer, session: str = SESSION) -> list[str]:
+    """The texts of the messages that a model receives."""
+    found = messages_of(await peer.call("session/context", sessionId=session))
+    return [part["text"] for it in found for part in it["content"]]
+
+
+@pytest.mark.parametrize("late_by", [-600.0, -0.01, 3.0, 86_400.0])
+async def test_a_wrong_clock_of_the_ids_of_prompts_changes_nothing(
+    peer: Peer, database: Path, late_by: float
+) -> None:
+    random, ticks = Random(late_by), count(1_767_225_600_000, 7)
+    opencode = WritingOpenCode(database, name=other_clock(random, late_by=late_by), clock=ticks.__next__)
+    said: dict[str, list[str]] = {SESSION: [], OTHER: []}
+    for session, texts_before in said.items():
+        opencode.begins(session)
+        for _ in range(1 if session == SESSION else 40):
+            texts_before += ["asked", "answered"]
+            opencode.asks("asked", session)
+            opencode.says("answered", session)
+    await follow(peer)
+    for turn in range(12):
+        for session, before in said.items():
+            before.append(f"prompt {turn}")
+            opencode.asks(before[-1], session)
+            before += [f"answer {turn}.{number}" for number in range(random.choice([1, 2, 3]))]
+            for it in before[before.index(f"prompt {turn}") + 1 :]:
+                opencode.says(it, session)
+        if turn % 3 == 2:
+            for session, before in said.items():
+                await has(peer, before[-1], session)
+    for session, before in said.items():
+        assert await spoken(peer, session) == before
+    assert len((await peer.call("session/list"))["sessions"]) == 2
+    opencode.close()
+
+
+async def test_a_message_whose_clock_went_back_follows_those_that_are_here(
+    peer: Peer, database: Path
+) -> None:
+    times = [1_767_225_600_000]
+    opencode = WritingOpenCode(database, clock=lambda: times[0])
+    opencode.begins()
+    opencode.asks("one")
+    opencode.says("two")
+    await follow(peer)
+    times[0] -= 3_600_000
+    opencode.asks("three")
+    opencode.says("four")
+    await has(peer, "four", SESSION)
+    times[0] += 7_200_000
+    opencode.asks("five")
+    opencode.says("six")
+    await has(peer, "six", SESSION)
+    assert await spoken(peer) == ["one", "two", "three", "four", "five", "six"]
+    assert len((await peer.call("session/list"))["sessions"]) == 1
+    opencode.close()
+
+
+async def test_a_session_of_2000_messages_goes_on_with_its_last_messages_only(
+    peer: Peer, database: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opencode = WritingOpenCode(database, name=other_clock(Random(1), late_by=-600.0))
+    opencode.begins()
+    opencode.db.execute("PRAGMA synchronous = OFF")
+    for number in range(1_000):
+        opencode.asks(f"prompt {number}")
+        opencode.says(f"answer {number}")
+    await follow(peer)
+    opencode.asks("read whole")
+    opencode.says("once more")
+    await has_in_context(peer, "once more")
+    whole: list[str] = []
+    read = foreign_files.read
+
+    def reading(path: str, *more: Any) -> Any:
+        whole.append(path)
+        return read(path, *more)
+
+    monkeypatch.setattr(foreign_files, "read", reading)
+    for number in range(1_000, 1_010):
+        opencode.asks(f"prompt {number}")
+        opencode.says(f"answer {number}")
+        await has_in_context(peer, f"answer {number}")
+    assert whole == []
+    found = await spoken(peer)
+    said = [f"{it} {number}" for number in range(1_010) for it in ("prompt", "answer")]
+    assert found == [*said[:2_000], "read whole", "once more", *said[2_000:]]
+    opencode.close()
+
+
+async def has_in_context(peer: Peer, text: str) -> None:
+    async def is_last() -> bool:
+        return (await spoken(peer))[-1:] == [text]
+
+    await until(is_last)
 
 
 async def _has_title(peer: Peer, title: str) -> bool:

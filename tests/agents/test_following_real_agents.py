@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.agent_kinds import ANSWER, QUESTION, SECOND_ANSWER, SECOND_QUESTION, reading
+from support.agent_kinds import ANSWER, QUESTION, SECOND_ANSWER, SECOND_QUESTION
 from support.columns import entries_of
 from support.daemons import Peer, running
 from support.patience import BOUND
@@ -71,12 +71,6 @@ async def spoken(peer: Peer, session_id: str) -> list[str]:
     return [text for it in entries if it["type"] == "message" for text in known if text in str(it["message"])]
 
 
-def native_id_of(name: str, agents: RealAgents) -> str:
-    """The id of the only session of an agent."""
-    [session] = agents.sessions(name)
-    return reading(name, session.name, session.data).session_id
-
-
 async def info(peer: Peer, session_id: str) -> dict[str, Any]:
     found: dict[str, Any] = (await peer.call("session/info", sessionId=session_id))["session"]
     return found
@@ -89,7 +83,7 @@ async def test_the_agent_goes_on_and_subscribers_see_its_session_grow(
     await asyncio.to_thread(agents.turn, name, project, QUESTION)
     session_id = await session_of(peer, name, ANSWER)
     await peer.call("session/subscribe", sessionId=session_id)
-    native_id = native_id_of(name, agents)
+    native_id = agents.native_id(name)
 
     await asyncio.to_thread(agents.resume, name, project, native_id, SECOND_QUESTION)
 
@@ -105,7 +99,7 @@ async def test_the_requests_of_an_agent_count_with_the_tokens_that_the_model_cou
 ) -> None:
     await asyncio.to_thread(agents.turn, name, project, QUESTION)
     await session_of(peer, name, ANSWER)
-    await asyncio.to_thread(agents.resume, name, project, native_id_of(name, agents), SECOND_QUESTION)
+    await asyncio.to_thread(agents.resume, name, project, agents.native_id(name), SECOND_QUESTION)
     await session_of(peer, name, SECOND_ANSWER)
 
     async def total() -> dict[str, Any]:
@@ -126,7 +120,7 @@ async def test_a_session_that_the_agent_deletes_is_kept_and_says_so(
 ) -> None:
     await asyncio.to_thread(agents.turn, name, project, QUESTION)
     session_id = await session_of(peer, name, ANSWER)
-    await asyncio.to_thread(agents.delete_session, name, native_id_of(name, agents), project)
+    await asyncio.to_thread(agents.delete_session, name, agents.native_id(name), project)
 
     async with asyncio.timeout(BOUND):
         while not (await info(peer, session_id))["origin"]["gone"]:  # noqa: ASYNC110 - no event says it to a client that did not subscribe

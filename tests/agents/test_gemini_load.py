@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.agents.gemini import GEMINI
+from sessiond.agents.gemini.row import GEMINI
 
 ID = "1e29fcae-ad50-43cc-a1d8-8205fe7a112a"
 

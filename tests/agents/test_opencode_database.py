@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.agents import opencode_database
-from sessiond.agents.opencode_database import UnreadableDatabase
-from sessiond.session.dialects import known
+from sessiond.agents import known
+from sessiond.agents.opencode import database as opencode_database
+from sessiond.agents.opencode.database import UnreadableDatabase
 from support.daemons import running
 
 TABLES = """
@@ -95,7 +95,7 @@ def test_a_closed_database_gets_no_files_beside_it(path: Path, writer: sqlite3.C
 def test_a_reader_in_another_process_leaves_no_trace(path: Path, writer: sqlite3.Connection) -> None:
     before = {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in path.parent.iterdir()}
     program = (
-        "import sys; from sessiond.agents import opencode_database as it; print(it.document(*sys.argv[1:]))"
+        "import sys; from sessiond.agents.opencode import database as it; print(it.document(*sys.argv[1:]))"
     )
     read = [sys.executable, "-c", program, str(path), "ses_a"]
     assert "asked in ses_a" in subprocess.run(read, capture_output=True, check=True, encoding="utf-8").stdout
@@ -138,6 +138,34 @@ def test_a_row_that_is_no_json_is_kept_as_it_is(path: Path, writer: sqlite3.Conn
     writer.commit()
     found = json.loads(opencode_database.document(str(path), "ses_a") or b"")
     assert found["messages"][0]["parts"][0]["raw"] == "torn{"
+
+
+def texts_of(path: Path, message: str) -> list[str]:
+    found = json.loads(opencode_database.document(str(path), "ses_a") or b"")
+    [parts] = [it["parts"] for it in found["messages"] if it["info"]["id"] == message]
+    return [it["text"] for it in parts]
+
+
+def test_parts_are_in_the_order_in_which_they_were_written(path: Path, writer: sqlite3.Connection) -> None:
+    writer.execute("DELETE FROM part")
+    for name, text in (("prt_z", "one"), ("prt_m", "two"), ("prt_a", "three")):
+        row = [name, "msg_ses_a_1", "ses_a", AT + 1, AT + 1, json.dumps({"type": "text", "text": text})]
+        writer.execute("INSERT INTO part VALUES(?, ?, ?, ?, ?, ?)", row)
+    writer.commit()
+    assert texts_of(path, "msg_ses_a_1") == ["one", "two", "three"]
+
+
+def test_parts_that_opencode_moved_from_files_are_in_the_order_of_their_ids(
+    path: Path, writer: sqlite3.Connection
+) -> None:
+    writer.execute("DELETE FROM part")
+    for message in ("msg_ses_a_1", "msg_ses_a_2"):
+        for name, text in (("prt_b", "two"), ("prt_c", "three"), ("prt_a", "one")):
+            part = json.dumps({"type": "text", "text": text})
+            row = [f"{name}_{message}", message, "ses_a", AT + 5_000, AT + 5_000, part]
+            writer.execute("INSERT INTO part VALUES(?, ?, ?, ?, ?, ?)", row)
+    writer.commit()
+    assert texts_of(path, "msg_ses_a_1") == texts_of(path, "msg_ses_a_2") == ["one", "two", "three"]
 
 
 def test_a_version_that_is_not_known_is_said_by_name(path: Path, writer: sqlite3.Connection) -> None:

@@ -6,59 +6,25 @@ Needs scripts/install-agents. Without it these tests fail and say so; `-m "not a
 import json  # noqa: TID251 - what the command prints, and lines as a client writes them
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.commands import Shell, a_shell
+from support.agent_desk import WRITTEN, AgentDesk, an_agent_desk
 from support.formats import PNG
 from support.logs import tool_call
-from support.real_agents import NAMES, RealAgents
-from support.scripted_model import Request, ScriptedModel
+from support.real_agents import NAMES, read_call
+from support.scripted_model import Request
 
 pytestmark = pytest.mark.agents
 
-READS: dict[str, tuple[str, dict[str, str]]] = {
-    "claude-code": ("Read", {"file_path": "{path}"}),
-    "codex": ("exec_command", {"cmd": "cat {path}"}),
-    "gemini": ("read_file", {"file_path": "{path}"}),
-    "opencode": ("read", {"filePath": "{path}"}),
-    "qwen": ("read_file", {"file_path": "{path}"}),
-}
-"""How each agent reads a file: the tool and its arguments."""
-
-
-@dataclass
-class Desk:
-    """A person's agents, the model behind them, a project folder, and a terminal in it."""
-
-    agents: RealAgents
-    model: ScriptedModel
-    project: Path
-    shell: Shell
-
-    def command(self, *words: str) -> Any:
-        """Return the output of a command with --json, run where the agents are installed."""
-        return self.shell(*words, "--json", **self.agents.environment(self.project)).json
-
-    def goes_on(self, session_id: str, agent: str, text: str) -> Request:
-        """The request that reaches the model when a session is resumed in an agent, and the agent is asked."""
-        found = self.command("resume", session_id, "--in", agent)
-        assert found["importArgv"] is None
-        assert found["cwd"] == str(self.project)
-        self.agents.resume(agent, self.project, found["nativeSessionId"], text)
-        return self.model.request_with(text)
-
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "notes.txt").write_text("three herons", encoding="utf-8")
-    with ScriptedModel() as model, a_shell(project) as shell:
-        yield Desk(RealAgents(tmp_path / "home", model.url), model, project, shell)
+def desk(tmp_path: Path) -> Iterator[AgentDesk]:
+    with an_agent_desk(tmp_path) as desk:
+        (desk.project / "notes.txt").write_text("three herons", encoding="utf-8")
+        yield desk
 
 
 def texts(request: Request) -> str:
@@ -80,7 +46,7 @@ def assert_legal(request: Request) -> None:
     assert not waiting
 
 
-def told(desk: Desk) -> str:
+def told(desk: AgentDesk) -> str:
     """A session with a picture, two tool calls, one of which failed, one without a result, and thinking."""
     lines: list[dict[str, Any]] = [
         {"role": "user", "content": [
@@ -109,8 +75,8 @@ def told(desk: Desk) -> str:
     return session_id
 
 
-@pytest.mark.parametrize("agent", NAMES)
-def test_the_agent_sends_what_was_said_in_legal_order(agent: str, desk: Desk) -> None:
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_the_agent_sends_what_was_said_in_legal_order(agent: str, desk: AgentDesk) -> None:
     request = desk.goes_on(told(desk), agent, "And the owl?")
     said = texts(request)
     wanted = [
@@ -128,8 +94,8 @@ def test_the_agent_sends_what_was_said_in_legal_order(agent: str, desk: Desk) ->
     assert_legal(request)
 
 
-@pytest.mark.parametrize("agent", NAMES)
-def test_the_agent_sends_a_summary_and_not_what_it_replaces(agent: str, desk: Desk) -> None:
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_the_agent_sends_a_summary_and_not_what_it_replaces(agent: str, desk: AgentDesk) -> None:
     session_id = told(desk)
     desk.shell("compact", session_id, "--summary", "They met a heron.", "--keep-recent", "1")
     said = texts(desk.goes_on(session_id, agent, "And the owl?"))
@@ -137,8 +103,8 @@ def test_the_agent_sends_a_summary_and_not_what_it_replaces(agent: str, desk: De
     assert "It stands in the reeds." not in said
 
 
-@pytest.mark.parametrize("agent", NAMES)
-def test_a_session_that_the_agent_has_continued_is_left_alone(agent: str, desk: Desk) -> None:
+@pytest.mark.parametrize("agent", WRITTEN)
+def test_a_session_that_the_agent_has_continued_is_left_alone(agent: str, desk: AgentDesk) -> None:
     session_id = told(desk)
     first = desk.command("resume", session_id, "--in", agent)
     assert desk.command("resume", session_id, "--in", agent) == first
@@ -149,17 +115,16 @@ def test_a_session_that_the_agent_has_continued_is_left_alone(agent: str, desk: 
 
 
 @pytest.mark.parametrize("source", NAMES)
-def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: Desk) -> None:
-    tool, arguments = READS[source]
-    given = {name: it.format(path=desk.project / "notes.txt") for name, it in arguments.items()}
-    desk.model.when("What is in the notes?").calls(tool, **given).says("Three herons are in it.")
+def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: AgentDesk) -> None:
+    tool, arguments = read_call(source, desk.project / "notes.txt")
+    desk.model.when("What is in the notes?").calls(tool, **arguments).says("Three herons are in it.")
     desk.agents.turn(source, desk.project, "What is in the notes?")
     [file] = desk.agents.session_files(source)
     before = file.read_bytes()
     [session] = desk.command("import", str(file))["sessions"]
     own = desk.command("resume", session["sessionId"])
     assert (own["agent"], own["path"], own["losses"]) == (source, str(file), [])
-    for agent in NAMES:
+    for agent in WRITTEN:
         question = f"And the owl, {agent}?"
         request = desk.goes_on(session["sessionId"], agent, question) if agent != source else None
         if request is not None:
@@ -169,6 +134,10 @@ def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: De
             assert places == sorted(places)
             assert [it.name for it in request.parts if it.kind == "call"] == [tool]
             assert_legal(request)
+            asked = [
+                it[1].strip('"') for it in desk.written if it[0] == "user"
+            ]  # OpenCode quotes its argument
+            assert asked == ["What is in the notes?"]
     assert file.read_bytes() == before
     desk.agents.resume(source, desk.project, own["nativeSessionId"], "And the owl here?")
     request = desk.model.request_with("And the owl here?")

@@ -3,16 +3,17 @@
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
 
 from support.model_apis import Part
 from support.scripted_model import DEFAULT_TEXT, ScriptedModel
 
-pytestmark = pytest.mark.slow  # the clients take seconds to import
+if TYPE_CHECKING:
+    import openai
+
+pytestmark = pytest.mark.slow  # the clients take seconds to import, which only these tests spend
 
 TOOL: Any = {"name": "read", "description": "", "input_schema": {"type": "object"}}
 ASKED: Any = {"role": "user", "content": "Where is the heron?"}
@@ -25,6 +26,8 @@ def model() -> Iterator[ScriptedModel]:
 
 
 def ask_anthropic(model: ScriptedModel, *messages: Any) -> Any:
+    import anthropic
+
     with (
         anthropic.Anthropic(base_url=model.url, api_key="anything", max_retries=0) as client,
         client.messages.stream(max_tokens=9, model="m", messages=messages, tools=[TOOL]) as stream,
@@ -32,7 +35,9 @@ def ask_anthropic(model: ScriptedModel, *messages: Any) -> Any:
         return stream.get_final_message()
 
 
-def openai_client(model: ScriptedModel) -> openai.OpenAI:
+def openai_client(model: ScriptedModel) -> "openai.OpenAI":
+    import openai
+
     return openai.OpenAI(base_url=f"{model.url}/v1", api_key="anything", max_retries=0)
 
 
@@ -100,6 +105,8 @@ def test_a_client_of_gemini_reads_texts_and_tool_calls(model: ScriptedModel) -> 
 
 
 def test_a_step_fails_as_often_as_it_should_and_answers_after_that(model: ScriptedModel) -> None:
+    import anthropic
+
     model.when("heron").fails(529, times=2).says("In the reeds.")
     for _ in range(2):
         with pytest.raises(anthropic.APIStatusError) as refused:

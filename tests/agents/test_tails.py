@@ -1,114 +1,42 @@
 """Lines added to a large file give the entries that the whole file gives."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sessiond.hub.following import tails
-from sessiond.hub.following.tails import STATES, Tail
-from sessiond.session.dialects import known
-from sessiond.session.dialects.import_builder import Imported
-from sessiond.session.dialects.source import Source
-from support import dialect_files
-from support.dialect_files import FILES, answer, call, codex, item, meta, said
-from support.dialects import WRITTEN_AT, jsonl
-
-Places = dict[str, str | None]
+from sessiond.hub.following.tails import Tail
+from sessiond.hub.transfer import foreign_files
+from sessiond.hub.transfer.foreign_files import Titles
+from support.dialects import jsonl
+from support.long_sessions import claude_session
 
 
-def claude_session(turns: int) -> list[Any]:
-    """A conversation of Claude Code with a tool call and a title in each turn."""
-    lines: list[Any] = []
-    last: str | None = None
-    for turn in range(turns):
-        for number, (type, content) in enumerate((
-            ("user", f"question {turn}"),
-            ("assistant", [{"type": "text", "text": "I look"}, call(turn)]),
-            ("user", [answer(turn)]),
-            ("assistant", f"answer {turn}"),
-        )):  # fmt: skip
-            uuid = f"line-of-{turn}-{number}"
-            lines.append(dialect_files.claude(type, uuid, last, content))
-            last = uuid
-        lines.append({"type": "last-prompt", "lastPrompt": str(turn), "sessionId": dialect_files.SESSION})
-        title = {"type": "ai-title", "aiTitle": f"title {turn}"}
-        if turn == 1:
-            title = {"type": "custom-title", "customTitle": "chosen by a person"}
-        lines.append({**title, "sessionId": dialect_files.SESSION})
-    return lines
+@pytest.fixture(autouse=True)
+def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(foreign_files, "MIN_READER_BYTES", 0)
 
 
-def codex_session(turns: int) -> list[Any]:
-    """A conversation of Codex with a tool call in each turn, and another model at the end."""
-    lines: list[Any] = [
-        meta(),
-        codex("turn_context", {"model": "gpt-test", "effort": "high", "cwd": "/work"}),
-    ]
-    for turn in range(turns):
-        lines += [
-            said("user", f"question {turn}"),
-            item("function_call", name="shell", call_id=f"c{turn}", arguments="{}"),
-            item("function_call_output", call_id=f"c{turn}", output="done"),
-            said("assistant", f"answer {turn}"),
-        ]
-    lines.append(codex("turn_context", {"model": "gpt-other", "effort": "high", "cwd": "/work"}))
-    return [*lines, said("user", "one more"), said("assistant", "the last answer")]
+def tail_at(path: Path) -> Tail:
+    """The tail of a file that was just read whole."""
+    read = foreign_files.read(str(path), None, Titles())
+    assert read.reader is not None
+    made = tails.tail_of(str(path), read.imported.dialect, read.state, read.reader)
+    assert made is not None
+    return made
 
 
-SESSIONS = {
-    "claude-code": claude_session(30),
-    "codex": codex_session(30),
-    "small claude-code": FILES["claude-code"],
-    "small codex": FILES["codex"],
-    "small pi": FILES["pi"],
-}
+def up_to_an_answer() -> list[Any]:
+    lines = claude_session(2)
+    return lines[: next(n for n, it in enumerate(lines, 1) if it.get("uuid") == "line-of-1-3")]
 
 
-def dialect_of(name: str) -> str:
-    return name.rpartition(" ")[2]
-
-
-def whole(path: Path, dialect: str) -> Imported:
-    source = Source(path.name, path.read_bytes(), WRITTEN_AT, True, {"sourcePath": str(path)})
-    return known.DIALECTS[dialect].read(source)
-
-
-def places(imported: Imported) -> Places:
-    return {it.id: it.parent_id for it in imported.entries}
-
-
-@pytest.mark.parametrize("window", [1_500, 4_000, 10_000])
-@pytest.mark.parametrize("name", SESSIONS)
-def test_a_file_that_grows_line_by_line_gives_what_the_whole_file_gives(
-    name: str, window: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tails, "WINDOW_BYTES", window)
-    dialect, lines, path = dialect_of(name), SESSIONS[name], tmp_path / "session.jsonl"
-    path.write_bytes(jsonl(*lines[:2]))
-    stored = {it.id: it for it in whole(path, dialect).entries}
-    tail: Tail | None = None
-    read_whole = 0
-    for line in lines[2:]:
-        if tail is None:
-            tail = Tail(str(path), dialect, {"sourcePath": str(path)})
-            tail.read_to(path.stat().st_size)
-        with path.open("ab") as file:
-            file.write(jsonl(line))
-        added = tail.read_added()
-        new = [] if added is None else [it for it in added.entries if it.id not in stored]
-        if added is None or not tails.fits(new, added.imported.leaf, stored.__contains__):
-            new = [it for it in whole(path, dialect).entries if it.id not in stored]
-            tail, read_whole = None, read_whole + 1
-        stored |= {it.id: it for it in new}
-    expected = whole(path, dialect)
-    beside = {it.id for it in expected.entries[expected.conversation_count + 1 :]}
-    conversation = {it.id: it.line for it in expected.entries if it.id not in beside}
-    assert {name: it.line for name, it in stored.items() if name in conversation} == conversation
-    assert set(stored) - beside == set(conversation)
-    assert beside <= set(stored)
-    if window == 10_000 and not name.startswith("small"):
-        assert read_whole == 0
+def ids(tail: Tail) -> list[str]:
+    added = tail.read_added()
+    assert added is not None
+    return [it.id for it in added.entries[1 : added.imported.conversation_count + 1]]
 
 
 def test_a_file_that_is_not_only_longer_is_read_whole(tmp_path: Path) -> None:
@@ -117,9 +45,7 @@ def test_a_file_that_is_not_only_longer_is_read_whole(tmp_path: Path) -> None:
 
     def tail() -> Tail:
         path.write_bytes(jsonl(*lines))
-        made = Tail(str(path), "claude-code", {})
-        made.read_to(path.stat().st_size)
-        return made
+        return tail_at(path)
 
     truncated = tail()
     path.write_bytes(jsonl(*lines[:-1]))
@@ -127,6 +53,10 @@ def test_a_file_that_is_not_only_longer_is_read_whole(tmp_path: Path) -> None:
     changed = tail()
     path.write_bytes(jsonl(*lines).replace(b"answer 2", b"ANSWER 2") + jsonl(lines[0]))
     assert changed.read_added() is None
+    damaged = tail()
+    with path.open("ab") as file:
+        file.write(b'{"type":"user","uuid":"x"{"type":"user"}\n')
+    assert damaged.read_added() is None
     replaced = tail()
     other = tmp_path / "other"
     other.write_bytes(jsonl(*lines, lines[0]))
@@ -136,23 +66,49 @@ def test_a_file_that_is_not_only_longer_is_read_whole(tmp_path: Path) -> None:
 
 def test_half_a_line_is_left_for_later(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"
-    lines = claude_session(2)
-    path.write_bytes(jsonl(*lines[:-3]))
-    tail = Tail(str(path), "claude-code", {})
-    tail.read_to(path.stat().st_size)
-    data = jsonl(lines[-3])
+    lines = up_to_an_answer()
+    path.write_bytes(jsonl(*lines[:-1]))
+    tail = tail_at(path)
+    data = jsonl(lines[-1])
     with path.open("ab") as file:
         file.write(data[:20])
         file.flush()
-        nothing = tail.read_added()
-        assert nothing is not None
-        assert nothing.entries == []
+        assert ids(tail) == []
         file.write(data[20:])
         file.flush()
-        something = tail.read_added()
-        assert something is not None
-        assert [it.id for it in something.entries] == ["line-of-1-3"]
+        assert ids(tail) == ["line-of-1-3"]
 
 
-def test_every_dialect_with_tails_has_a_reader() -> None:
-    assert set(STATES) <= set(known.DIALECTS)
+def test_a_line_that_was_the_missing_parent_of_another_has_the_file_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    lines = up_to_an_answer()
+    path.write_bytes(jsonl(*lines[:-1]))
+    tail = tail_at(path)
+    early = {**lines[-1], "uuid": "early", "parentUuid": "late"}
+    with path.open("ab") as file:
+        file.write(jsonl(early))
+        file.flush()
+        assert ids(tail) == ["early"]
+        file.write(jsonl({**early, "uuid": "late", "parentUuid": lines[-2]["uuid"]}))
+        file.flush()
+        assert tail.read_added() is None
+
+
+def changed(path: Path) -> None:
+    path.write_bytes(path.read_bytes().replace(b"answer 0", b"ANSWER 0"))
+
+
+def truncated(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("change", [changed, truncated])
+def test_a_stored_reader_does_not_go_on_in_a_file_with_other_bytes(
+    change: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(jsonl(*claude_session(3)))
+    read = foreign_files.read(str(path), None, Titles())
+    assert read.reader is not None
+    change(path)
+    assert tails.tail_of(str(path), "claude-code", read.state, read.reader) is None

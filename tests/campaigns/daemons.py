@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +18,10 @@ from sessiond.client import connect, connect_blocking
 from sessiond.client.blocking import BlockingDaemon as BlockingDaemon
 from sessiond.client.daemon import Daemon
 from sessiond.paths import Locations, find_locations
+from support import image_blob_daemon
 
+COMMAND = tuple(image_blob_daemon.command())
+"""The command of a daemon whose images are blobs, so that blobs are tried, too."""
 PATIENCE = 60.0
 """Seconds that anything may take before it counts as hung. A wait ends as soon as it can."""
 
@@ -76,21 +78,20 @@ class Home:
         self,
         *,
         under: Sequence[str] = (),
-        module: str = "sessiond",
+        command: Sequence[str] = COMMAND,
         words: Sequence[str] = ("serve",),
         **more: str,
     ) -> Iterator["subprocess.Popen[bytes]"]:
         """A daemon as a child of ours, in the foreground, ready; killed when the block ends.
 
-        `under` is put before its command line, as a tracer is; `module` may be another that serves; `more` are
+        `under` is put before its command line, as a tracer is; `command` may be another that serves; `more` are
         variables of its environment. Its standard error goes to `state/stderr`.
         """
         Path(self.locations.state).mkdir(mode=0o700, parents=True, exist_ok=True)
-        store_images_as_blobs(self.folder)
         with (
             open(Path(self.locations.state) / "stderr", "ab") as stderr,
             subprocess.Popen(
-                [*under, sys.executable, "-P", "-m", module, *words],
+                [*under, *command, *words],
                 env={**self.environment, **more},
                 stdin=subprocess.DEVNULL,
                 stdout=stderr,
@@ -161,14 +162,6 @@ def until(happens: Callable[[], object], otherwise: str) -> None:
             raise Broken(f"{otherwise} within {PATIENCE:.0f} s")
         time.sleep(pause)
         pause = min(pause * 2, 0.02)
-
-
-def store_images_as_blobs(home: Path) -> None:
-    """Configure the daemon of a home so that blobs are tried, too: by default images stay in their lines."""
-    file = home / "config/config.toml"
-    if not file.exists():
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file.write_text("[blobs]\nimages = true\n", encoding="utf-8")
 
 
 def end_all_in(folder: Path) -> None:

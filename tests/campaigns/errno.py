@@ -1,7 +1,9 @@
 """A refusal at every single system call: strace lets the N-th call of a kind fail, once or from then on."""
 
+import contextlib
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from campaigns.campaign import Campaign, Figures, Ground, hold
@@ -117,20 +119,28 @@ def _refuse(rehearsal: Rehearsal, strace: str, case: Case, tally: Tally) -> None
     where = f"{case.call}:error={case.error}:when={case.number}{'+' if case.lasting else ''}"
     with traced(strace, pid, ["--trace", case.call, "--inject", where], trace) as attached:
         hold(attached, "strace does not attach any more")
-        acknowledged = _act(rehearsal, case)
+        with _named(case):
+            acknowledged = _act(rehearsal, case)
     hit = b"(INJECTED)" in trace.read_bytes()
     hold(runs(pid), f"{case.told}: the daemon has ended")
     hold(hit or acknowledged, f"{case.told}: the system did not refuse, and yet the daemon did")
-    try:
+    with _named(case):
         rehearsal.check_same(case.victim, acknowledged)
-    except Exception as error:
-        error.add_note(f"after {case.told}")
-        raise
     if hit:
         tally.refused += 1
         tally.told += not acknowledged
         tally.acknowledged += acknowledged
         tally.victims.add(case.victim.name)
+
+
+@contextlib.contextmanager
+def _named(case: Case) -> Iterator[None]:
+    """Let an exception say in which case it was raised."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in the case {case.told}")
+        raise
 
 
 def _act(rehearsal: Rehearsal, case: Case) -> bool:

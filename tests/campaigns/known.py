@@ -31,7 +31,9 @@ NAMES = (
     "order",
     "soak",
     "fuzz",
+    "names",
     "clock",
+    "transcripts",
     "sync",
     "postgres",
 )  # fmt: skip

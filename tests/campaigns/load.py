@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -45,8 +46,9 @@ def wage(ground: Ground) -> Figures:
     home = Home(ground.folder / "home")
     report = ground.folder / "holds"
     rounds = 0
-    probe = {"module": "scripts.benchmarks.loop_probe", "PYTHONPATH": str(Path(__file__).parents[2])}
-    with home.serving(words=(str(report), "serve"), **probe) as daemon:
+    probe = (sys.executable, "-P", "-m", "scripts.benchmarks.loop_probe")
+    found_from = str(Path(__file__).parents[2])
+    with home.serving(command=probe, words=(str(report), "serve"), PYTHONPATH=found_from) as daemon:
         tally.began = time.perf_counter()
         for number in ground.each_round(short=1, long=20):
             asyncio.run(_round(ground, home, tally, number))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from campaigns.campaign import Broken
-from campaigns.daemons import Home, kill_the_same, start_time, store_images_as_blobs
+from campaigns.daemons import Home, kill_the_same, start_time
 
 _TESTS = Path(__file__).resolve().parents[1]
 """Where Python finds this package."""
@@ -111,7 +111,6 @@ def _be_a_daemon(home: str, faults: list[str], telling: int) -> None:
         os.setsid()
         os.environ["SESSIOND_HOME"] = home
         Path(home, "state").mkdir(mode=0o700, parents=True, exist_ok=True)
-        store_images_as_blobs(Path(home))
         null = os.open(os.devnull, os.O_RDONLY)
         log = os.open(f"{home}/state/stderr", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         for number, descriptor in enumerate((null, log, log)):
@@ -119,7 +118,9 @@ def _be_a_daemon(home: str, faults: list[str], telling: int) -> None:
 
         from campaigns import mutations
         from sessiond.server.process import main
+        from support import image_blob_daemon
 
+        image_blob_daemon.be()
         for fault in faults:
             mutations.put_in(fault)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from campaigns.attacks import content, names, surroundings, users
+from campaigns.attacks import content, names, page, patterns, peers, surroundings, users
 from campaigns.campaign import Broken, Campaign, Figures, Ground
 from campaigns.daemons import Home, end_all_in
 
@@ -28,10 +28,14 @@ ATTACKS: Final[tuple[Attack, ...]] = (
     content.text_that_markdown_obeys,
     content.secrets_in_the_log,
     content.lines_that_forge_the_log,
+    peers.wrong_peers_of_sync,
     surroundings.variables_code_and_descriptors_of_the_starter,
     surroundings.sockets_to_the_world,
     surroundings.knocks_at_the_tcp_listener,
     surroundings.half_open_connections_at_the_tcp_listener,
+    page.waits_at_another_port_for_the_cookie,
+    page.requests_of_other_sites,
+    patterns.texts_that_make_matching_slow,
 )
 
 
@@ -54,7 +58,9 @@ CAMPAIGN = Campaign(
     name="security",
     promise="Nobody else reads, writes or stops anything, and nothing that is read does more than to be read.",
     how="another user connects, listens in the daemon's place and reads files; links and foreign folders stand in the "
-    "place of ours; ids are paths; content is too deep, too large, or meant for terminals, Markdown and logs; whoever "
-    "starts the daemon has secrets and traps around",
+    "place of ours; ids are paths; content is too deep, too large, or meant for terminals, Markdown and logs; the "
+    "other side of a sync answers wrongly, slowly or not at all; whoever starts the daemon has secrets and traps "
+    "around; other ports and sites ask for the page of `sessiond view`; texts are made to "
+    "keep regular expressions busy",
     run=attack,
 )

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +34,7 @@ class Spot:
     folder: Path
     uid: int = field(default_factory=os.geteuid)
     under: tuple[str, ...] = ()
+    program: tuple[str, ...] = (sys.executable, "-P", "-m", "sessiond")
     environment: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +56,7 @@ class Spot:
 
     def run(self, *words: str, **more: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
-            [*self.under, sys.executable, "-P", "-m", "sessiond", *words], env={**self.environment, **more},
+            [*self.under, *self.program, *words], env={**self.environment, **more},
             cwd="/", stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=PATIENCE,
             check=False,
         )  # fmt: skip
@@ -156,6 +158,47 @@ def with_odd_characters_in_every_path(spot: Spot) -> None:
     odd = spot.home / "a b\tc'\"$HOME;é%n"
     told = spot.serves(SESSIOND_HOME=str(odd), LC_ALL="C")
     hold(told["home"] == str(odd), f"{told['home']} is not {odd}")
+
+
+def installed_in_an_odd_path(spot: Spot) -> None:
+    """The wheel, installed by pip into an environment whose path has spaces and other letters, starts its daemon."""
+    tree, venv = Path(__file__).resolve().parents[2], spot.folder / "Ada's  Größe 日本"
+    wheels = spot.folder / "wheels"
+    for words in (
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)],
+        [sys.executable, "-m", "venv", str(venv)],
+    ):
+        made = subprocess.run(
+            words, cwd=tree, capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+        )
+        hold(made.returncode == 0, f"{words} failed: {made.stderr}")
+    python = venv / "bin/python"
+    [packages] = (venv / "lib").glob("python*/site-packages")
+    # The packages that sessiond needs come from this environment, without a network.
+    (packages / "further.pth").write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    [wheel] = wheels.iterdir()
+    words = [
+        str(python),
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+        "--ignore-installed",
+        str(wheel),
+    ]
+    made = subprocess.run(
+        words, cwd="/", capture_output=True, encoding="utf-8", timeout=PATIENCE, check=False
+    )
+    hold(made.returncode == 0, f"pip failed: {made.stderr}")
+    spot.program = (str(venv / "bin/sessiond"),)
+    spot.serves()
+    service = spot.run("install-service", "--print")
+    hold(
+        str(python) in service.stdout, f"the service does not name {python}: {service.stdout}{service.stderr}"
+    )
+    spot.stops()
 
 
 def with_hardly_any_environment(spot: Spot) -> None:
@@ -388,7 +431,8 @@ def _close_folders(spot: Spot) -> None:
 
 ANYBODY: Final[tuple[Callable[[Spot], None], ...]] = (
     without_a_runtime_folder, with_a_runtime_folder_that_is_none, after_a_logout,
-    with_a_path_too_long_for_a_socket, with_odd_characters_in_every_path, with_hardly_any_environment,
+    with_a_path_too_long_for_a_socket, with_odd_characters_in_every_path, installed_in_an_odd_path,
+    with_hardly_any_environment,
     with_a_umask_that_takes_everything, without_standard_streams, behind_a_pipe_that_waits_for_all,
     with_a_file_where_the_socket_goes, with_a_link_where_the_socket_goes, with_links_instead_of_folders,
     with_links_instead_of_files, with_a_folder_that_others_may_write_to, with_a_lock_that_others_may_open,

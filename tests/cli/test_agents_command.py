@@ -34,6 +34,17 @@ def test_agents_are_listed_followed_and_forgotten(tmp_path: Path) -> None:
         assert agents("unfollow", "--all").lines == ["Followed: no agent"]
 
 
+def test_a_list_has_what_an_agent_wrote_just_now_or_says_that_it_is_not_read(tmp_path: Path) -> None:
+    claude = WritingClaude(tmp_path / "ada")
+    with a_shell(tmp_path) as shell:
+        command = partial(shell, HOME=str(tmp_path / "ada"), CLAUDE_CONFIG_DIR="")
+        assert command("agents", "follow", "claude-code").code == 0
+        claude.asks("hello")
+        claude.says("good day")
+        listed = command("list", "--all")
+        assert "hello" in listed.out or "of followed agents could not be read yet" in listed.err
+
+
 def test_an_agent_that_was_not_run_is_said_to_be_known_from_documents(tmp_path: Path) -> None:
     transcript = tmp_path / "ada/.cursor/projects/work/agent-transcripts/0199.jsonl"
     transcript.parent.mkdir(parents=True)

@@ -5,22 +5,15 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from support.columns import entries_of
-from support.commands import Shell, a_shell
+from support.commands import Shell
 from support.homes import sessiond, wait_until
 from support.processes import runs
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
 
 
 def told(shell: Shell) -> tuple[str, str, str]:
@@ -40,13 +33,13 @@ def test_a_session_is_made_filled_listed_and_shown(shell: Shell) -> None:
     assert (shown["id"], shown["leaf"], shown["tags"]) == (session, answer, "#ci")
 
 
-def test_an_empty_list_says_what_to_do_next(shell: Shell) -> None:
+def test_an_empty_list_says_what_to_do_next(fresh: Shell) -> None:
     for words, said in (((), "No sessions in this project."), (("--all",), "There are no sessions yet.")):
-        ran = shell("list", *words)
+        ran = fresh("list", *words)
         assert ran.out == ""
         assert ran.err.startswith(said)
         assert "sessiond agents follow --all" in ran.err
-    assert "sessiond agents" not in shell("list", "--since", "yesterday").err
+    assert "sessiond agents" not in fresh("list", "--since", "yesterday").err
 
 
 def test_json_is_what_the_daemon_sent_and_nothing_else(shell: Shell) -> None:
@@ -232,18 +225,18 @@ def test_rpc_says_which_parameter_was_meant(shell: Shell) -> None:
     assert "unknown parameter `expectedLeaf`. Did you mean `expectedLeafId`?" in refused.err
 
 
-def test_asking_for_a_daemon_that_is_not_there_starts_none(shell: Shell) -> None:
-    assert shell.run("status").code == 69
-    assert shell.run("clients").code == 69
-    assert shell.run("stop").code == 0
-    assert not Path(shell.locations.socket).exists()
+def test_asking_for_a_daemon_that_is_not_there_starts_none(fresh: Shell) -> None:
+    assert fresh.run("status").code == 69
+    assert fresh.run("clients").code == 69
+    assert fresh.run("stop").code == 0
+    assert not Path(fresh.locations.socket).exists()
 
 
-def test_stop_returns_when_the_daemon_is_gone(shell: Shell) -> None:
-    pid = _daemon(shell, start=True)
-    shell("stop")
+def test_stop_returns_when_the_daemon_is_gone(fresh: Shell) -> None:
+    pid = _daemon(fresh, start=True)
+    fresh("stop")
     wait_until(lambda: not runs(pid), 2)
-    assert shell.run("status").code == 69
+    assert fresh.run("status").code == 69
 
 
 def test_a_draft_outlives_the_command_that_made_it(shell: Shell) -> None:
@@ -264,19 +257,19 @@ def test_a_closed_pipe_ends_a_command_quietly(shell: Shell) -> None:
         assert process.wait(60) == 141
 
 
-def test_watching_shows_entries_as_they_arrive_over_a_crash_of_the_daemon(shell: Shell) -> None:
-    session, _, answer = told(shell)
-    with shell.start("watch", session, "--last", "1") as subscriber:
+def test_watching_shows_entries_as_they_arrive_over_a_crash_of_the_daemon(fresh: Shell) -> None:
+    session, _, answer = told(fresh)
+    with fresh.start("watch", session, "--last", "1") as subscriber:
         assert subscriber.stdout is not None
         assert subscriber.stderr is not None
         try:
             assert answer in subscriber.stdout.readline()
-            live = shell("append", session, "--user", "live").lines[0]
+            live = fresh("append", session, "--user", "live").lines[0]
             assert live in subscriber.stdout.readline()
-            os.kill(_daemon(shell), signal.SIGKILL)
+            os.kill(_daemon(fresh), signal.SIGKILL)
             assert "Watching" in subscriber.stderr.readline()
             assert subscriber.stderr.readline()
-            later = shell("append", session, "--user", "later").lines[0]
+            later = fresh("append", session, "--user", "later").lines[0]
             assert later in subscriber.stdout.readline()
             subscriber.send_signal(signal.SIGINT)
             assert subscriber.wait(60) == 130
@@ -285,17 +278,17 @@ def test_watching_shows_entries_as_they_arrive_over_a_crash_of_the_daemon(shell:
             subscriber.kill()
 
 
-def test_watching_goes_on_over_a_daemon_that_dies_before_it_answers(shell: Shell) -> None:
-    session, _, _ = told(shell)
-    with shell.start("watch", session) as subscriber:
+def test_watching_goes_on_over_a_daemon_that_dies_before_it_answers(fresh: Shell) -> None:
+    session, _, _ = told(fresh)
+    with fresh.start("watch", session) as subscriber:
         assert subscriber.stdout is not None
         assert subscriber.stderr is not None
         try:
             assert "Watching" in subscriber.stderr.readline()
-            os.kill(_daemon(shell), signal.SIGKILL)
+            os.kill(_daemon(fresh), signal.SIGKILL)
             assert subscriber.stderr.readline()
-            _take_a_request_and_die(shell.locations.socket)
-            later = shell("append", session, "--user", "later").lines[0]
+            _take_a_request_and_die(fresh.locations.socket)
+            later = fresh("append", session, "--user", "later").lines[0]
             assert later in subscriber.stdout.readline()
             subscriber.send_signal(signal.SIGINT)
             assert (subscriber.wait(60), subscriber.stderr.read()) == (130, "")
@@ -316,12 +309,12 @@ def _take_a_request_and_die(path: str) -> None:
             Path(path).unlink()
 
 
-def test_help_and_version_need_no_daemon(shell: Shell) -> None:
-    assert "append" in shell("--help").out
-    assert "--json-entry" in shell("append", "--help").out
-    assert shell("--version").out.startswith("sessiond ")
-    assert shell("schema").json["methods"]
-    assert not Path(shell.locations.socket).exists()
+def test_help_and_version_need_no_daemon(fresh: Shell) -> None:
+    assert "append" in fresh("--help").out
+    assert "--json-entry" in fresh("append", "--help").out
+    assert fresh("--version").out.startswith("sessiond ")
+    assert fresh("schema").json["methods"]
+    assert not Path(fresh.locations.socket).exists()
 
 
 def _daemon(shell: Shell, *, start: bool = False) -> int:

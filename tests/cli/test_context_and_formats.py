@@ -1,8 +1,6 @@
 """The commands context and append in the formats of providers, and what they explain."""
 
 import json  # noqa: TID251 - what a provider sends
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +8,7 @@ import pytest
 from sessiond.cli.render.context_reasons import explained
 from sessiond.cli.render.style import Style
 from support.columns import entries_of
-from support.commands import Shell, a_shell
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
+from support.commands import Shell
 
 
 def asked(shell: Shell) -> str:

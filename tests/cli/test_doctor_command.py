@@ -219,3 +219,58 @@ def test_the_command_never_loads_the_server(shell: Shell) -> None:
         cwd=shell.folder,
     )
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+SECRET = "q8)r$m0|Zt4x"
+
+
+@pytest.mark.parametrize("has_daemon", [True, False])
+def test_secrets_are_listed_by_session_entry_and_kind_and_never_shown(shell: Shell, has_daemon: bool) -> None:
+    session = shell("new", "--title", "Harmless").lines[0]
+    shell("append", session, "--user", "Hello.")
+    shell("append", session, "--user", f"DB_PASS={SECRET}\nDB_HOST=db\nSMTP_PASS={SECRET}")
+    path = Path(shell("show", session, "--json").json["session"]["path"])
+    before = path.read_bytes()
+    if not has_daemon:
+        shell("stop")
+    ran = shell.run("doctor", "--secrets", "--json")
+    found, of_prompt = ran.json["findings"]
+    lines = before.splitlines()
+    [number] = [number for number, line in enumerate(lines, 1) if SECRET.encode() in line]
+    assert (ran.code, found["kind"], found["message"]) == (1, "secretFound", "Password, 2 times")
+    assert found["location"] == {
+        "path": str(path), "sessionId": session, "line": number, "entryId": json.loads(lines[number - 1])["id"],
+        "byteOffset": None, "blob": None,
+    }  # fmt: skip
+    prompt = next(line.split()[0] for line in shell("history").lines if "SMTP_PASS" in line)
+    assert f"Password, 2 times in prompt {prompt}" in of_prompt["message"]
+    assert of_prompt["location"]["path"] == shell.locations.history
+    shown = shell.run("doctor", "--secrets", str(path))
+    assert f"in entry {found['location']['entryId']} of session {session}" in shown.out
+    assert SECRET not in ran.out + shown.out
+    assert path.read_bytes() == before
+
+
+def test_secrets_in_a_line_that_is_damaged_are_listed_too(shell: Shell) -> None:
+    path = a_session(shell)
+    shell("stop")
+    with path.open("ab") as file:
+        file.write(f'{{"type":"mess","text":"API_TOKEN={SECRET * 2}'.encode())
+    found = of(shell.run("doctor", "--secrets", "--json"), "secretFound")
+    assert found["location"]["line"] == len(path.read_bytes().splitlines())
+    assert "entryId" not in found["location"]
+
+
+def test_where_no_secrets_are_the_exit_status_says_so(shell: Shell) -> None:
+    a_session(shell)
+    ran = shell.run("doctor", "--secrets")
+    assert (ran.code, "No problems" in ran.out) == (0, True)
+    assert shell.run("doctor", "--secrets", "--fix").code == 2
+
+
+def test_a_secret_in_a_session_without_a_file_is_listed_by_session_and_entry(shell: Shell) -> None:
+    session = shell("new", "--ephemeral").lines[0]
+    entry = shell("append", session, "--user", f"DB_PASS={SECRET}").lines[0]
+    shown = shell.run("doctor", "--secrets")
+    assert (shown.code, f"Password in entry {entry} of session {session}" in shown.out) == (1, True)
+    assert SECRET not in shown.out

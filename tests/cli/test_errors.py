@@ -25,7 +25,7 @@ def refused(kind: str, **details: object) -> RpcError:
         (refused("sessionNotFound"), 1),
         (refused("leafConflict"), 1),
         (refused("draining"), 75),
-        (RpcError(-32603, "", None), 1),
+        (RpcError(-32603, "", None), 70),
         (UsageError("no"), 2),
         (DaemonNotRunningError(), 69),
         (DaemonStartError("no", "/log", ["line"]), 69),

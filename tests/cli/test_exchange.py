@@ -1,12 +1,9 @@
 """The commands about sessions of other programs, as a user types them."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from support.commands import Shell, a_shell
+from support.commands import Shell
 from support.dialects import jsonl
 
 CLAUDE = jsonl(
@@ -23,12 +20,6 @@ CLAUDE = jsonl(
 )  # fmt: skip
 
 
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
-
-
 def source(tmp_path: Path, data: bytes = CLAUDE) -> str:
     path = tmp_path / "claude.jsonl"
     path.write_bytes(data)
@@ -36,14 +27,14 @@ def source(tmp_path: Path, data: bytes = CLAUDE) -> str:
     return str(path)
 
 
-def test_a_file_is_imported_once_and_its_session_can_be_read(shell: Shell, tmp_path: Path) -> None:
-    ran = shell("import", source(tmp_path))
+def test_a_file_is_imported_once_and_its_session_can_be_read(fresh: Shell, tmp_path: Path) -> None:
+    ran = fresh("import", source(tmp_path))
     [session] = ran.lines
     assert session == "11111111-2222-4333-8444-555555555555"
     assert "1 created" in ran.err
     assert "preserved lines: 1 mystery" in ran.err
-    assert "Hello" in shell("context", session).out
-    again = shell("import", source(tmp_path))
+    assert "Hello" in fresh("context", session).out
+    again = fresh("import", source(tmp_path))
     assert again.lines == []
     assert "1 unchanged" in again.err
 
@@ -58,36 +49,36 @@ def test_a_file_that_cannot_be_imported_is_named_and_fails(shell: Shell, tmp_pat
     assert "Errno" not in missing.err
 
 
-def test_an_import_of_a_folder_names_the_sessions_that_are_drafts(shell: Shell, tmp_path: Path) -> None:
+def test_an_import_of_a_folder_names_the_sessions_that_are_drafts(fresh: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     unanswered = CLAUDE.replace(b"11111111", b"22222222").split(b"\n")[0] + b"\n"
     for name, data in (("answered.jsonl", CLAUDE), ("unanswered.jsonl", unanswered)):
         source(folder, data)
         (folder / "claude.jsonl").rename(folder / name)
-    ran = shell("import", str(folder))
+    ran = fresh("import", str(folder))
     assert len(ran.lines) == 2
     [draft] = [line for line in ran.err.splitlines() if line.startswith("draft ")]
     assert "22222222-2222-4333-8444-555555555555" in draft
     assert str(folder / "unanswered.jsonl") in draft
-    assert "draft" not in shell("import", str(folder)).err  # nothing has changed since
+    assert "draft" not in fresh("import", str(folder)).err  # nothing has changed since
 
 
-def test_an_import_of_more_files_than_one_request_reads_imports_all(shell: Shell, tmp_path: Path) -> None:
+def test_an_import_of_more_files_than_one_request_reads_imports_all(fresh: Shell, tmp_path: Path) -> None:
     folder = tmp_path / "many"
     folder.mkdir()
     for number in range(1_000):
         (folder / f"a-{number}.jsonl").write_bytes(b"no session")
     Path(source(folder)).rename(folder / "b.jsonl")
-    ran = shell("import", str(folder))
+    ran = fresh("import", str(folder))
     assert ran.lines == ["11111111-2222-4333-8444-555555555555"]
     assert "1 created, 1000 skipped" in ran.err
-    result = shell("import", str(folder), "--json").json
+    result = fresh("import", str(folder), "--json").json
     assert (len(result["sessions"]), len(result["skipped"]), result["nextCursor"]) == (1, 1_000, None)
 
 
-def test_json_is_the_report_as_the_daemon_sent_it(shell: Shell, tmp_path: Path) -> None:
-    result = shell("import", source(tmp_path), "--json").json
+def test_json_is_the_report_as_the_daemon_sent_it(fresh: Shell, tmp_path: Path) -> None:
+    result = fresh("import", source(tmp_path), "--json").json
     assert result["sessions"][0]["status"] == "created"
 
 
@@ -127,16 +118,16 @@ def test_a_key_stays_in_only_when_that_is_asked_for(shell: Shell) -> None:
     assert key in shell("export", session, "--no-redact").out
 
 
-def test_an_imported_session_shows_the_agent_that_it_comes_from(shell: Shell, tmp_path: Path) -> None:
+def test_an_imported_session_shows_the_agent_that_it_comes_from(fresh: Shell, tmp_path: Path) -> None:
     path = source(tmp_path)
-    [session] = shell("import", path).lines
-    [line] = shell("list", "--all").lines
+    [session] = fresh("import", path).lines
+    [line] = fresh("list", "--all").lines
     assert "  claude  " in line
-    shown = shell("show", session).out
+    shown = fresh("show", session).out
     assert "Claude Code" in shown
     assert path in shown
-    assert shell("list", "--all", "--agent", "claude").lines == [line]
-    assert shell("list", "--all", "--agent", "Claude Code").lines == [line]
-    assert shell("list", "--all", "--agent", "codex").lines == []
-    assert "claude" in shell("search", "Hello", "--all", "--agent", "claude-code", "--wait").out
-    assert shell("search", "Hello", "--all", "--agent", "codex", "--wait").lines == []
+    assert fresh("list", "--all", "--agent", "claude").lines == [line]
+    assert fresh("list", "--all", "--agent", "Claude Code").lines == [line]
+    assert fresh("list", "--all", "--agent", "codex").lines == []
+    assert "claude" in fresh("search", "Hello", "--all", "--agent", "claude-code", "--wait").out
+    assert fresh("search", "Hello", "--all", "--agent", "codex", "--wait").lines == []

@@ -5,23 +5,16 @@ import re
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from sessiond.cli import exit_codes
 from sessiond.cli.exit_codes import MEANINGS
-from support.commands import Shell, a_shell
+from support.commands import Ran, Shell
 from support.homes import sessiond
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
 
 
 def test_help_guide_and_table_say_the_same() -> None:
@@ -42,31 +35,31 @@ def test_done_refused_and_misused(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_daemon(shell: Shell) -> None:
-    assert shell.run("status").code == exit_codes.UNAVAILABLE
-    assert shell.run("list", SESSIOND_NO_AUTOSTART="1").code == exit_codes.UNAVAILABLE
+def test_without_a_daemon(fresh: Shell) -> None:
+    assert fresh.run("status").code == exit_codes.UNAVAILABLE
+    assert fresh.run("list", SESSIOND_NO_AUTOSTART="1").code == exit_codes.UNAVAILABLE
 
 
 @pytest.mark.slow
-def test_with_a_configuration_that_cannot_be_used(shell: Shell) -> None:
-    folder = Path(shell.locations.config)
+def test_with_a_configuration_that_cannot_be_used(fresh: Shell) -> None:
+    folder = Path(fresh.locations.config)
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text("no = 'such key'\n", encoding="utf-8")
-    assert shell.run("serve").code == exit_codes.CONFIG_ERROR
-    assert shell.run("list").code == exit_codes.UNAVAILABLE
+    assert fresh.run("serve").code == exit_codes.CONFIG_ERROR
+    assert fresh.run("list").code == exit_codes.UNAVAILABLE
 
 
 @pytest.mark.slow
-def test_with_a_folder_that_is_a_file(shell: Shell) -> None:
-    Path(shell.locations.state).write_text("", encoding="utf-8")
-    assert shell.run("serve").code == exit_codes.CANNOT_CREATE
+def test_with_a_folder_that_is_a_file(fresh: Shell) -> None:
+    Path(fresh.locations.state).write_text("", encoding="utf-8")
+    assert fresh.run("serve").code == exit_codes.CANNOT_CREATE
 
 
 @pytest.mark.slow
-def test_with_a_lock_that_is_a_folder(shell: Shell) -> None:
-    Path(shell.locations.daemon_lock).mkdir(parents=True)
-    Path(shell.locations.state).chmod(0o700)
-    assert shell.run("serve").code == exit_codes.SYSTEM_ERROR
+def test_with_a_lock_that_is_a_folder(fresh: Shell) -> None:
+    Path(fresh.locations.daemon_lock).mkdir(parents=True)
+    Path(fresh.locations.state).chmod(0o700)
+    assert fresh.run("serve").code == exit_codes.SYSTEM_ERROR
 
 
 @pytest.mark.slow
@@ -76,13 +69,13 @@ def test_with_a_daemon_that_runs_already(shell: Shell) -> None:
 
 
 @pytest.mark.slow
-def test_with_an_answer_that_makes_no_sense(shell: Shell) -> None:
-    Path(shell.locations.runtime).mkdir(mode=0o700, parents=True)
+def test_with_an_answer_that_makes_no_sense(fresh: Shell) -> None:
+    Path(fresh.locations.runtime).mkdir(mode=0o700, parents=True)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(shell.locations.socket)
+        listening.bind(fresh.locations.socket)
         listening.listen()
         listening.settimeout(60)
-        with shell.start("list") as command:
+        with fresh.start("list") as command:
             connection, _ = listening.accept()
             with connection:
                 connection.recv(1)
@@ -115,11 +108,19 @@ def test_ended_by_ctrl_c_or_by_its_reader(shell: Shell) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    [("show", "nope"), ("tree", "nope"), ("lst",), ("show", "--jsn"), ("append", "--user", "x"), ("status",), ("tag",),
+    [("show", "nope"), ("tree", "nope"), ("lst",), ("show", "--jsn"), ("append", "--user", "x"), ("tag",),
      ("purge",), ("cleanup",), ("help", "tre"), ("restore", "nope"), ("state", "--because", "x"), ("append",)],
 )  # fmt: skip
 def test_a_failure_is_one_sentence_and_what_to_do_next(shell: Shell, words: tuple[str, ...]) -> None:
-    ran = shell.run(*words)
+    assert_a_sentence(shell.run(*words))
+
+
+@pytest.mark.slow
+def test_a_daemon_that_is_missing_is_said_in_one_sentence(fresh: Shell) -> None:
+    assert_a_sentence(fresh.run("status"))
+
+
+def assert_a_sentence(ran: Ran) -> None:
     assert ran.code in MEANINGS
     assert ran.out == ""
     first = ran.err.splitlines()[0]

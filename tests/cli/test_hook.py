@@ -1,4 +1,4 @@
-"""The command hook, as agents run it: it always succeeds, prints what the agent accepts, and starts no daemon."""
+"""The command hook, as agents run it: it always succeeds, prints what the agent accepts, and waits for no daemon."""
 
 import contextlib
 import json  # noqa: TID251 - an independent reader
@@ -16,6 +16,7 @@ from sessiond.agents.hook_output import SILENT_OUTPUT, TAKES_NOTE
 from sessiond.agents.table import AGENTS
 from sessiond.cli.commands.hook import RESPONSE_SECONDS
 from sessiond.paths import Locations
+from sessiond.rpc.process import start_time
 from sessiond.setup.commands import hook_command
 from support.homes import a_home, environment, sessiond
 from support.patience import BOUND
@@ -25,7 +26,9 @@ EVENT = {
     "session_id": "s",
     "transcript_path": "/home/ada/.claude/projects/p/s.jsonl",
 }
-
+HERE = {"pid": os.getpid(), "startTime": start_time(os.getpid())}
+"""The process that runs the hooks, as each of them tells it."""
+FROM_HERE = {"sessionId": "s", **HERE}
 
 PATIENT = """\
 import sys
@@ -92,7 +95,7 @@ class Listener:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_without_a_daemon_it_succeeds_at_once_and_starts_none(agent: str) -> None:
+def test_without_a_daemon_and_without_followed_agents_it_succeeds_and_starts_none(agent: str) -> None:
     with a_home() as locations:
         done = run_hook(locations, agent, json.dumps(EVENT).encode())
         hooks = AGENTS[agent].hooks
@@ -115,7 +118,7 @@ def test_a_running_daemon_is_told_of_the_file(responds: bool) -> None:
         seconds = BOUND if responds else RESPONSE_SECONDS
         done = run_patient_hook(locations, "claude-code", event, response_seconds=seconds)
         assert (done.returncode, done.stdout) == (0, b"")
-        assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"]}
+        assert listener.params() == {"agent": "claude-code", "path": EVENT["transcript_path"], **FROM_HERE}
 
 
 @pytest.mark.parametrize("agent", TAKES_NOTE)
@@ -125,7 +128,8 @@ def test_the_note_of_the_daemon_goes_to_the_model_when_a_session_begins(agent: s
         listener = Listener(locations, responds=True, note="The last sessions: é")
         done = run_patient_hook(locations, agent, json.dumps(started).encode())
         params = listener.params()
-    assert params == {"agent": agent, "path": EVENT["transcript_path"], "startingIn": "/home/ada/atlas"}
+    named = {"agent": agent, "path": EVENT["transcript_path"], "startingIn": "/home/ada/atlas"}
+    assert params == named | FROM_HERE
     assert json.loads(done.stdout) == {
         "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "The last sessions: é"}
     }
@@ -136,7 +140,7 @@ def test_an_agent_that_takes_no_note_is_not_given_one() -> None:
     with a_home() as locations:
         listener = Listener(locations, responds=True)
         assert run_patient_hook(locations, "opencode", json.dumps(started).encode()).stdout == b""
-        assert listener.params() == {"agent": "opencode", "path": EVENT["transcript_path"]}
+        assert listener.params() == {"agent": "opencode", "path": EVENT["transcript_path"], **FROM_HERE}
 
 
 def test_a_daemon_whose_queue_is_full_is_not_waited_for() -> None:
@@ -174,6 +178,7 @@ def test_a_daemon_that_sends_anything_but_the_response_is_not_waited_for() -> No
     [
         b"", b"{", b"\xff\xfe", b"[]", b"null", b"[" * 100_000, b'{"transcript_path": null}', b'{"transcript_path": 1}',
         b'{"transcript_path": "relative"}', b'{"transcript_path": "/a\\u0000b"}',
+        b'{"session_id": ["s"]}', b'{"session_id": ""}', b'{"session_id": "' + b"s" * 600 + b'"}',
         b'{"transcript_path": "/' + b"a" * 5000 + b'"}', b'{"prompt": "' + b"x" * (3 << 20) + b'"}',
     ],
     ids=lambda it: f"{len(it)} bytes",
@@ -183,7 +188,7 @@ def test_a_hostile_event_wakes_without_a_path(event: bytes) -> None:
         listener = Listener(locations, responds=True)
         done = run_hook(locations, "gemini", event)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"{}", b"")
-        assert listener.params() == {"agent": "gemini"}
+        assert listener.params() == {"agent": "gemini", **HERE}
 
 
 def test_an_agent_that_never_ends_its_event_is_not_waited_for() -> None:
@@ -196,7 +201,17 @@ def test_an_agent_that_never_ends_its_event_is_not_waited_for() -> None:
             env=environment(locations),
         ) as process:
             assert process.wait(BOUND) == 0
-        assert listener.params() == {"agent": "codex"}
+        assert listener.params() == {"agent": "codex", **HERE}
+
+
+@pytest.mark.parametrize("agent", TAKES_NOTE)
+def test_the_end_of_a_session_is_told(agent: str) -> None:
+    event = json.dumps(EVENT | {"hook_event_name": "SessionEnd"}).encode()
+    with a_home() as locations:
+        listener = Listener(locations, responds=True)
+        run_patient_hook(locations, agent, event)
+        params = listener.params()
+    assert params == {"agent": agent, "path": EVENT["transcript_path"], "ended": True, **FROM_HERE}
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])

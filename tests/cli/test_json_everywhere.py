@@ -9,6 +9,7 @@ import pytest
 
 from sessiond.cli.table.index import all_commands
 from support.commands import Ran, Shell, a_shell
+from support.every_command import COMMANDS, ELSEWHERE, LASTING
 
 DECLARED = all_commands()
 
@@ -20,30 +21,11 @@ WITHOUT = {
     "hook": "it answers an agent, in its language",
     "acp": "it speaks ACP with an editor",
     "mcp": "it speaks MCP with an agent",
+    "redact": "it passes on what it reads",
     "rpc": "it prints nothing else",
     "schema": "it prints nothing else",
 }
 """Commands that have no --json, and why."""
-
-COMMANDS = (  # in this order; {…} are the ids of the fixture
-    "new --title Second", "continue", "terminal", "list --all", "search race", "recall race", "usage", "history",
-    "show {session}", "show {session} --entry {question}", "fork {session}", "rename {session} Title",
-    "tag {session} --add x", "move {session} --cwd .", "tree {session}",
-    "append {session} --user more", "label {session} {question} here",
-    "diff {session} {question} @", "branch {session} {answer} --dry-run", "branch {session} {answer}",
-    "context {session}", "context {session} --explain", "compact {session} --dry-run --keep-recent 1",
-    "compact {session} --summary short --keep-recent 1", "configure {session} --auto-compact off", "stats {session}",
-    "state {session}", "state {session} --decide it", "state {session} --begin-task", "export {session}",
-    "export {session} -o out.md", "import {file}", "bundle some.sessiond {session}", "top",
-    "import some.sessiond", "backup all.sessiond", "restore ./all.sessiond", "resume {session} --in codex",
-    "blobs", "blobs collect", "cleanup --keep 100", "trash",
-    "delete {other}", "restore {other}", "delete {other}", "purge {other}", "status", "clients", "doctor",
-    "agents", "setup --no-hooks --no-shell", "install-service --print", "uninstall-service --print", "restart", "stop",
-)  # fmt: skip
-LASTING = ("watch", "view")
-"""Commands that end with Ctrl-C; the first line is what is looked at."""
-ELSEWHERE = ("sync", "move-store")
-"""Commands that need a second daemon or a database; their JSON is tested where they are."""
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ import pytest
 from sessiond.cli.commands import sessions
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import Style
+from sessiond.distinctions import short_ids
 
 ROW: dict[str, Any] = {
     "sessionId": "5e55104d-0000-4000-8000-000000000001", "title": None, "firstPrompt": "the first prompt", "tags": [],
@@ -18,7 +19,7 @@ PROVISIONAL = ROW | {"provisional": True, "messageCount": None, "problemCount": 
 
 
 def test_a_provisional_row_has_an_ellipsis_in_place_of_its_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    sessions._print_list([COMPLETE, PROVISIONAL], with_folders=False)
+    sessions._print_list([COMPLETE, PROVISIONAL], {}, with_folders=False)
     complete, provisional = capsys.readouterr().out.splitlines()
     assert "  21 messages  " in complete
     assert complete.endswith("the first prompt (2 problems)")
@@ -37,7 +38,7 @@ def test_a_list_with_a_session_of_an_agent_has_a_column_with_its_short_name(
         COMPLETE | {"sessionId": "of-claude", "origin": origin},
         COMPLETE | {"sessionId": "of-another", "origin": unknown},
     ]
-    sessions._print_list(rows, with_folders=False)
+    sessions._print_list(rows, {}, with_folders=False)
     own, claude, other = capsys.readouterr().out.splitlines()
     assert "claude" not in own
     assert "  claude  " in claude
@@ -63,9 +64,9 @@ def test_a_title_is_what_stays_in_a_narrow_terminal(columns: int, shown: str) ->
 
 
 def test_ids_have_the_one_width_that_distinguishes_them() -> None:
-    assert sessions.short_ids(["01a1f866-0d18-7b", "01a1f866-0d0d-7a", "5e55104d-0000"]) == {
+    assert short_ids(["01a1f866-0d18-7b", "01a1f866-0d0d-7a", "5e55104d-0000"]) == {
         "01a1f866-0d18-7b": "01a1f866-0d1",
         "01a1f866-0d0d-7a": "01a1f866-0d0",
         "5e55104d-0000": "5e55104d-000",
     }
-    assert sessions.short_ids(["5e55104d-0000", "5e55104e-0000"])["5e55104d-0000"] == "5e55104d"
+    assert short_ids(["5e55104d-0000", "5e55104e-0000"])["5e55104d-0000"] == "5e55104d"

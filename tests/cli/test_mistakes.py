@@ -3,20 +3,13 @@
 import os
 import pty
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.commands import Shell, a_shell
+from support.commands import Shell
 from support.homes import sessiond
 from support.patience import BOUND
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
 
 
 @pytest.mark.parametrize(
@@ -64,13 +57,13 @@ def asked(shell: Shell, answer: str, *words: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_on_a_terminal_the_person_is_asked_about_a_folder_that_does_not_exist(
-    shell: Shell, tmp_path: Path
+    fresh: Shell, tmp_path: Path
 ) -> None:
     missing = str(tmp_path / "typo")
-    assert asked(shell, "n\n", "new", "--cwd", missing) == (2, "")
-    assert asked(shell, "\n", "new", "--cwd", missing) == (2, "")
-    assert shell.run("list", "--all", "--drafts", "--json").json["sessions"] == []
-    code, out = asked(shell, "y\n", "new", "--cwd", missing, "--json")
+    assert asked(fresh, "n\n", "new", "--cwd", missing) == (2, "")
+    assert asked(fresh, "\n", "new", "--cwd", missing) == (2, "")
+    assert fresh.run("list", "--all", "--drafts", "--json").json["sessions"] == []
+    code, out = asked(fresh, "y\n", "new", "--cwd", missing, "--json")
     assert code == 0
     assert missing in out
 

@@ -1,6 +1,8 @@
 """Entries by the first characters of their ids, by labels, and the leaf by @: in every command that takes one."""
 
+import json  # noqa: TID251 - a file as an agent writes it
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -94,3 +96,23 @@ def test_entries_are_added_below_a_name_and_only_if_the_leaf_is_what_a_name_mean
 @pytest.mark.slow
 def test_a_label_is_put_on_what_a_name_means_and_that_is_said(shell: Shell) -> None:
     assert shell("label", "atlas-one", "que", "the start").out.startswith("question is labeled")
+
+
+def test_a_session_is_named_by_its_id_in_the_agent_that_wrote_it(shell: Shell, tmp_path: Path) -> None:
+    theirs, at = "0197aaaa-2222-7333-8444-555555555555", "2026-01-01T00:00:00.000Z"
+    told = {"type": "message", "timestamp": at}
+    lines = [
+        {"type": "session", "version": 3, "id": theirs, "timestamp": at, "cwd": str(tmp_path)},
+        {**told, "id": "q", "parentId": None, "message": {"role": "user", "content": "Where is the heron?"}},
+        {**told, "id": "a", "parentId": "q", "message": {"role": "assistant", "content": "There."}},
+    ]
+    file = tmp_path / f"{theirs}.jsonl"
+    file.write_text("".join(json.dumps(it) + "\n" for it in lines), encoding="utf-8")
+    [session] = shell("import", str(file), "--json").json["sessions"]
+    assert session["sessionId"] != theirs
+    for name in (theirs, theirs[:9], session["sessionId"], session["sessionId"][:9]):
+        assert shell("show", name, "--json").json["session"]["sessionId"] == session["sessionId"]
+        assert "Where is the heron?" in shell("tree", name).out
+    shell("fork", theirs, "--whole")
+    assert shell("label", theirs, "q", "start").err == ""
+    assert shell("show", theirs[:9], "--json").json["session"]["sessionId"] == session["sessionId"]

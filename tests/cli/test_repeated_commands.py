@@ -16,22 +16,22 @@ from sessiond.cli.table.index import all_commands
 from sessiond.client.commands import METHODS
 from sessiond.client.wire import DisconnectedError, MessageReader, frame
 from sessiond.paths import Locations
-from support.commands import Shell, a_shell
+from support.commands import Shell
 from support.shared import lines_of
 
 DECLARED = all_commands()
 
 
 SESSION = "the-session"
+"""Stands in a command line for the id of the session of the test."""
 
 
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        shell("new", "--id", SESSION)
-        entries = [("--json-entry", json.dumps(said(*it))) for it in (("u1", "user"), ("a1", "assistant"))]
-        shell("append", SESSION, *entries[0], *entries[1])
-        yield shell
+def session(shell: Shell) -> str:
+    name = shell("new").lines[0]
+    entries = [("--json-entry", json.dumps(said(*it))) for it in (("u1", "user"), ("a1", "assistant"))]
+    shell("append", name, *entries[0], *entries[1])
+    return name
 
 
 def said(name: str, role: str) -> dict[str, Any]:
@@ -63,9 +63,13 @@ COMMANDS = {
 every_command = pytest.mark.parametrize("method", COMMANDS)
 
 
-def prepare(shell: Shell, method: str) -> None:
+def words_for(method: str, session: str) -> list[str]:
+    return [session if word == SESSION else word for word in COMMANDS[method]]
+
+
+def prepare(shell: Shell, session: str, method: str) -> None:
     if method in ("trash/restore", "trash/purge"):
-        shell("delete", SESSION)
+        shell("delete", session)
 
 
 def effects(shell: Shell) -> list[str]:
@@ -84,44 +88,46 @@ def test_every_command_that_writes_takes_the_option() -> None:
 
 @every_command
 def test_a_command_that_is_run_again_with_its_id_prints_the_same_and_changes_nothing(
-    shell: Shell, method: str
+    shell: Shell, session: str, method: str
 ) -> None:
-    prepare(shell, method)
-    first = shell(*COMMANDS[method], "--command-id", "once", "--json")
+    prepare(shell, session, method)
+    words = [*words_for(method, session), "--command-id", f"once-{method}", "--json"]
+    first = shell(*words)
     after = effects(shell)
-    again = shell(*COMMANDS[method], "--command-id", "once", "--json")
+    again = shell(*words)
     assert again.json["duplicate"] is True
     assert not first.json["duplicate"]
     assert effects(shell) == after
 
 
-def test_two_runs_of_fork_with_one_id_make_one_fork(shell: Shell) -> None:
-    first = shell("fork", SESSION, "--command-id", "nightly")
-    assert shell("fork", SESSION, "--command-id", "nightly").out == first.out
-    assert shell("fork", SESSION, "--command-id", "weekly").out != first.out
+def test_two_runs_of_fork_with_one_id_make_one_fork(shell: Shell, session: str) -> None:
+    first = shell("fork", session, "--command-id", "nightly")
+    assert shell("fork", session, "--command-id", "nightly").out == first.out
+    assert shell("fork", session, "--command-id", "weekly").out != first.out
     assert len(shell("list", "--json").json["sessions"]) == 3
 
 
-def test_other_words_under_an_id_are_refused(shell: Shell) -> None:
-    shell("rename", SESSION, "One", "--command-id", "nightly")
-    refused = shell.run("rename", SESSION, "Two", "--command-id", "nightly")
+def test_other_words_under_an_id_are_refused(shell: Shell, session: str) -> None:
+    shell("rename", session, "One", "--command-id", "renaming")
+    refused = shell.run("rename", session, "Two", "--command-id", "renaming")
     assert refused.code != 0
-    assert "nightly" in refused.err
-    assert shell("show", SESSION, "--json").json["session"]["title"] == "One"
+    assert "renaming" in refused.err
+    assert shell("show", session, "--json").json["session"]["title"] == "One"
 
 
-def test_each_of_several_sessions_has_an_id_of_its_own(shell: Shell) -> None:
-    names = [shell("fork", SESSION).lines[0] for _ in range(2)]
-    first = shell("delete", *names, "--command-id", "nightly")
-    again = shell("delete", *names, "--command-id", "nightly")
+def test_each_of_several_sessions_has_an_id_of_its_own(shell: Shell, session: str) -> None:
+    names = [shell("fork", session).lines[0] for _ in range(2)]
+    first = shell("delete", *names, "--command-id", "deletion")
+    again = shell("delete", *names, "--command-id", "deletion")
     assert again.lines == first.lines == names
-    assert len(shell("trash", "--json").json["sessions"]) == 2
+    trashed = [it["sessionId"] for it in shell("trash", "--json").json["sessions"]]
+    assert sorted(it for it in trashed if it in names) == sorted(names)
 
 
-def test_an_id_where_nothing_is_recorded_is_refused(shell: Shell) -> None:
-    assert "--command-id" in shell.run("state", SESSION, "--command-id", "x").err
+def test_an_id_where_nothing_is_recorded_is_refused(shell: Shell, session: str) -> None:
+    assert "--command-id" in shell.run("state", session, "--command-id", "x").err
     assert "--command-id" in shell.run("continue", "--prompt", "--command-id", "x").err
-    assert "--command-id" in shell.run("append", SESSION, "--user", "x", "--command-id", "x").err
+    assert "--command-id" in shell.run("append", session, "--user", "x", "--command-id", "x").err
 
 
 @pytest.mark.parametrize(
@@ -132,11 +138,11 @@ def test_an_id_where_nothing_is_recorded_is_refused(shell: Shell) -> None:
     ],
 )  # fmt: skip
 def test_a_command_whose_daemon_was_killed_before_it_could_answer_is_carried_out_once(
-    shell: Shell, method: str, more: int
+    shell: Shell, session: str, method: str, more: int
 ) -> None:
     before = effects(shell)
     with losing_the_answer_to(method, shell.locations) as lost:
-        ran = shell(*COMMANDS[method], "--json")
+        ran = shell(*words_for(method, session), "--json")
     assert [it["method"] for it in lost] == [method]
     assert ran.json["duplicate"] is True
     after = effects(shell)

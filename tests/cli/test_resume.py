@@ -1,23 +1,14 @@
 """The command resume, with programs that stand for the agents."""
 
 import json  # noqa: TID251 - what a program left behind
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from support.commands import Shell, a_shell
+from support.commands import Shell
 
 PROGRAM = """#!/bin/sh
 printf '%s\\n' "$0 $*" "$PWD" "$CODEX_HOME" >> "$RAN"
 exit ${FAILS:-0}
 """
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
 
 
 def agents(tmp_path: Path, *names: str) -> dict[str, str]:
@@ -79,15 +70,15 @@ def test_json_has_the_command_its_folder_and_its_variables(shell: Shell, tmp_pat
     )
 
 
-def test_opencode_imports_the_session_before_the_command_is_printed(shell: Shell, tmp_path: Path) -> None:
-    session, environ = told(shell), agents(tmp_path, "opencode")
-    found = shell("resume", session, "--in", "opencode", "--print", **environ)
+def test_opencode_imports_the_session_before_the_command_is_printed(fresh: Shell, tmp_path: Path) -> None:
+    session, environ = told(fresh), agents(tmp_path, "opencode")
+    found = fresh("resume", session, "--in", "opencode", "--print", **environ)
     [command, folder, _] = ran(tmp_path)
     assert command.split()[1] == "import"
     assert "A race." in Path(command.split()[2]).read_text(encoding="utf-8")
     assert folder == str(tmp_path)
     assert found.lines[0].startswith(f"cd {tmp_path} && opencode --session ses_")
-    assert "for-agents" not in shell.run("doctor").out
+    assert "for-agents" not in fresh.run("doctor").out
 
 
 def test_an_import_that_fails_is_an_error(shell: Shell, tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """`search` and `history` as a person meets them: what is found, how to get there, and what is not said."""
 
+import io
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sessiond.cli.render.style import is_own_terminal
 from support import logs
 from support.commands import Shell, a_shell
 
@@ -153,3 +156,38 @@ def test_a_session_without_a_title_is_named_by_its_first_prompt(shell: Shell) ->
     session = shell("new", "--id", "untitled-search").lines[0]
     shell("append", session, "--user", "Where does the sirocco come from?")
     assert shell("search", "sirocco").lines[0].startswith("Where does the sirocco come from?  ")
+
+
+SECRET = "q8)r$m0|Zt4x"
+
+
+def test_in_a_pipe_a_search_shows_no_secret_unless_it_is_told_to(shell: Shell) -> None:
+    shell("new", "--title", f"okapi password={SECRET}", "--id", "search-secret")
+    shell("append", "search-secret", "--user", f"the okapi database\nDB_PASS={SECRET}\nDB_HOST=db")
+    for form in ((), ("--json",)):
+        ran = shell("search", "okapi", *form)
+        assert SECRET not in ran.out
+        assert "DB_PASS=[redacted: Password]" in ran.out
+        assert "okapi password=[redacted: Password]" in ran.out
+        assert SECRET in shell("search", "okapi", "--no-redact", *form).out
+
+
+def test_a_password_that_is_searched_for_is_not_shown_where_the_snippet_begins_in_it(shell: Shell) -> None:
+    shell("new", "--id", "search-long")
+    key = "QUAGGA" + "a1B2c3D4" * 40
+    shell("append", "search-long", "--user", f'"api_key": "{key}"' + " gnu" * 40)
+    out = shell("search", "gnu", "--session", "search-long").out
+    assert "a1B2c3D4" not in out
+
+
+@pytest.mark.parametrize("is_owner", [True, False])
+def test_only_a_terminal_of_this_user_is_its_own(monkeypatch: pytest.MonkeyPatch, is_owner: bool) -> None:
+    ours, theirs = os.openpty()
+    with os.fdopen(ours, "wb"), os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        if not is_owner:
+            monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+        assert is_own_terminal(terminal) is is_owner
+
+
+def test_a_pipe_is_no_terminal_of_anybody() -> None:
+    assert not is_own_terminal(io.StringIO())

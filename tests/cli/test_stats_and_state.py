@@ -1,7 +1,5 @@
 """The commands stats and state, and what they draw with."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,15 +7,9 @@ import pytest
 from sessiond import human
 from sessiond.cli.render.bars import bar, percent
 from sessiond.cli.render.style import Style
-from support.commands import Shell, a_shell
+from support.commands import Shell
 
 PLAIN = Style(boxes=False)
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
 
 
 def answered(shell: Shell, usage: str = "null") -> str:

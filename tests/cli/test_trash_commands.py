@@ -1,18 +1,11 @@
 """The commands delete, restore, trash, cleanup, purge and move."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support.columns import entries_of
-from support.commands import Shell, a_shell
-
-
-@pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Shell]:
-    with a_shell(tmp_path) as shell:
-        yield shell
+from support.commands import Shell
 
 
 def talked(shell: Shell, title: str) -> str:
@@ -23,27 +16,27 @@ def talked(shell: Shell, title: str) -> str:
 
 
 @pytest.mark.parametrize("command", ["delete", "rm"])
-def test_deleted_sessions_are_in_the_trash_until_they_are_restored(shell: Shell, command: str) -> None:
-    sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
-    assert shell(command, *sessions, "--note", "an experiment").lines == sessions
-    assert shell("list").lines == []
-    lines = shell("trash").lines
+def test_deleted_sessions_are_in_the_trash_until_they_are_restored(fresh: Shell, command: str) -> None:
+    sessions = [talked(fresh, "Plans"), talked(fresh, "Notes")]
+    assert fresh(command, *sessions, "--note", "an experiment").lines == sessions
+    assert fresh("list").lines == []
+    lines = fresh("trash").lines
     assert sorted(line.split()[0] for line in lines) == sorted(name[:8] for name in sessions)
     assert all("an experiment" in line for line in lines)
-    assert shell("restore", sessions[0][:8]).lines == [sessions[0]]
-    assert [line.split()[0] for line in shell("list").lines] == [sessions[0][:8]]
-    assert len(shell("trash").lines) == 1
+    assert fresh("restore", sessions[0][:8]).lines == [sessions[0]]
+    assert [line.split()[0] for line in fresh("list").lines] == [sessions[0][:8]]
+    assert len(fresh("trash").lines) == 1
 
 
-def test_the_beginning_of_an_id_means_the_only_session_in_the_trash_that_has_it(shell: Shell) -> None:
+def test_the_beginning_of_an_id_means_the_only_session_in_the_trash_that_has_it(fresh: Shell) -> None:
     for name in ("atlas-one", "atlas-two"):
-        shell("new", "--id", name)
-        shell("delete", name)
-    ambiguous = shell.run("restore", "atlas")
+        fresh("new", "--id", name)
+        fresh("delete", name)
+    ambiguous = fresh.run("restore", "atlas")
     assert ambiguous.code == 2
     assert "session id 'atlas' is ambiguous: atlas-one, atlas-two" in ambiguous.err
-    assert shell("purge", "atlas-o", "--yes").lines[0].startswith("atlas-on")
-    assert shell("restore", "atlas").lines == ["atlas-two"]
+    assert fresh("purge", "atlas-o", "--yes").lines[0].startswith("atlas-on")
+    assert fresh("restore", "atlas").lines == ["atlas-two"]
 
 
 def test_a_file_is_named_by_its_path_and_a_deletion_by_its_trash_id_and_a_deletion_by_its_trash_id(
@@ -55,14 +48,14 @@ def test_a_file_is_named_by_its_path_and_a_deletion_by_its_trash_id_and_a_deleti
     assert shell("restore", trash_id, "--json").json["session"]["path"] == path
 
 
-def test_an_empty_trash_is_said_to_be_empty(shell: Shell) -> None:
-    ran = shell("trash")
+def test_an_empty_trash_is_said_to_be_empty(fresh: Shell) -> None:
+    ran = fresh("trash")
     assert (ran.lines, ran.err) == ([], "The trash is empty.\n")
 
 
-def test_more_than_is_shown_is_counted(shell: Shell) -> None:
-    shell("delete", talked(shell, "Plans"), talked(shell, "Notes"))
-    ran = shell("trash", "-n", "1")
+def test_more_than_is_shown_is_counted(fresh: Shell) -> None:
+    fresh("delete", talked(fresh, "Plans"), talked(fresh, "Notes"))
+    ran = fresh("trash", "-n", "1")
     assert len(ran.lines) == 1
     assert "sessiond trash --limit 2" in ran.err
 
@@ -99,31 +92,31 @@ def test_a_folder_that_was_renamed_is_offered(shell: Shell, tmp_path: Path) -> N
     assert len(shell("list", "--cwd", str(tmp_path / "new")).lines) == 1
 
 
-def test_a_purge_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
-    sessions = [talked(shell, "Plans"), talked(shell, "Notes")]
-    shell("delete", *sessions)
-    said = shell("purge", sessions[0])
+def test_a_purge_says_what_would_go_and_with_yes_does_it(fresh: Shell) -> None:
+    sessions = [talked(fresh, "Plans"), talked(fresh, "Notes")]
+    fresh("delete", *sessions)
+    said = fresh("purge", sessions[0])
     assert said.lines[0].startswith(sessions[0][:8])
     assert "add --yes" in said.err
-    assert len(shell("trash").lines) == 2
-    assert "deleted for good; 1 left" in shell("purge", sessions[0], "--yes").err
-    assert shell("purge", "--days", "1", "--yes").err == "No session in the trash is that old.\n"
-    assert len(shell("purge", "--days", "0", "--yes", "--json").json["purged"]) == 1
-    assert shell("trash").lines == []
+    assert len(fresh("trash").lines) == 2
+    assert "deleted for good; 1 left" in fresh("purge", sessions[0], "--yes").err
+    assert fresh("purge", "--days", "1", "--yes").err == "No session in the trash is that old.\n"
+    assert len(fresh("purge", "--days", "0", "--yes", "--json").json["purged"]) == 1
+    assert fresh("trash").lines == []
 
 
-def test_a_cleanup_says_what_would_go_and_with_yes_does_it(shell: Shell) -> None:
-    sessions = [talked(shell, title) for title in ("Kept", "Plans", "Notes", "Last")]
-    entry = entries_of(shell("rpc", "session/path", f'{{"sessionId": "{sessions[0]}"}}').json)[0]["id"]
-    shell("label", sessions[0], entry, "keep")
-    said = shell("cleanup", "--keep", "0")
+def test_a_cleanup_says_what_would_go_and_with_yes_does_it(fresh: Shell) -> None:
+    sessions = [talked(fresh, title) for title in ("Kept", "Plans", "Notes", "Last")]
+    entry = entries_of(fresh("rpc", "session/path", f'{{"sessionId": "{sessions[0]}"}}').json)[0]["id"]
+    fresh("label", sessions[0], entry, "keep")
+    said = fresh("cleanup", "--keep", "0")
     assert len(said.lines) == 4
     assert "2 sessions would be moved to the trash, 2 stay: add --yes" in said.err
     assert "it has labels" in next(line for line in said.lines if "Kept" in line)
-    assert "2 sessions moved to the trash, 2 stay" in shell("cleanup", "--keep", "0", "--yes").err
+    assert "2 sessions moved to the trash, 2 stay" in fresh("cleanup", "--keep", "0", "--yes").err
     assert "it is open" in next(line for line in said.lines if "Last" in line)  # this terminal has it
-    assert len(shell("list").lines) == 2
-    assert shell("cleanup", "--days", "1", "--tag", "scratch", "--json").json["removed"] == []
+    assert len(fresh("list").lines) == 2
+    assert fresh("cleanup", "--days", "1", "--tag", "scratch", "--json").json["removed"] == []
 
 
 @pytest.mark.parametrize(

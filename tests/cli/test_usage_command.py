@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sessiond.text import width
 from support.commands import Shell, a_shell
 
 
@@ -37,6 +38,21 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 def report(shell: Shell, *words: str, columns: int = 100) -> list[str]:
     return shell("usage", *words, COLUMNS=str(columns), TZ="UTC").lines
+
+
+@pytest.mark.parametrize("columns", [30, 40, 100])
+def test_notes_are_wrapped_by_the_columns_of_their_characters(tmp_path: Path, columns: int) -> None:
+    names = ["家庭模型七十亿参数的第二个版本-调整过", "模型😀😀😀😀😀😀😀😀", "ばん組のもでる"]
+    with a_shell(tmp_path) as shell:
+        session = shell("new", "--title", "Spending").lines[0]
+        for name in names:
+            entry = answer("2026-11-04T11:00:00Z", f"home/{name}", input=70)
+            shell("append", session, "--json-entry", entry)
+        lines = report(shell, columns=columns)
+        notes = lines[next(place for place, line in enumerate(lines) if line.startswith("Not in the cost")) :]
+        assert all(width(line) <= columns for line in notes), notes
+        shown = "".join("".join(notes).split())
+        assert all(name in shown for name in names)
 
 
 def test_each_day_has_a_bar_and_its_numbers_and_days_between_are_shown(shell: Shell) -> None:

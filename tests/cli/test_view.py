@@ -1,172 +1,108 @@
 """sessiond view: a page for one browser of this machine, followed live."""
 
-import http.client
-import json  # noqa: TID251 - read as a browser reads it
-import re
+import os
 import signal
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
-from email.message import Message
+import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from support.browsers import Watched, a_browser, expect
-from support.commands import Shell, a_shell
+from campaigns.attacks.users import NOBODY, nobodys_python
 from support.homes import wait_until
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from support.viewers import a_view
 
 pytestmark = [pytest.mark.slow]
 
 
-@dataclass(frozen=True)
-class Got:
-    """An answer, read to its end."""
-
-    status: int
-    headers: Message
-    body: bytes
-
-
-@dataclass(frozen=True)
-class Viewed:
-    """A viewer under way, and its session."""
-
-    shell: Shell
-    session: str
-    address: str
-
-    def say(self, role: str, text: str) -> str:
-        return self.shell("append", self.session, f"--{role}", text).lines[-1]
-
-    @contextmanager
-    def asking(self, path: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
-        where = urlsplit(self.address)
-        connection = http.client.HTTPConnection(where.hostname or "", where.port, timeout=120)
-        with closing(connection):
-            connection.request("GET", path, headers=headers)
-            with connection.getresponse() as response:
-                yield response
-
-    def get(self, path: str, **headers: str) -> Got:
-        with self.asking(path, **headers) as response:
-            return Got(response.status, response.headers, response.read())
+def test_the_token_is_good_once_and_then_the_key_is(tmp_path: Path) -> None:
+    with a_view(tmp_path) as viewed:
+        assert urlsplit(viewed.address).hostname == "127.0.0.1"
+        assert viewed.refusal() == viewed.refusal(token="guessed") == viewed.refusal(pageKey="") == 403
+        with viewed.reading(token=viewed.token) as lines:
+            key = lines.keys["pageKey"]
+            assert lines.previews() == ["Live", "Why?", "A race."]
+        assert viewed.refusal(token=viewed.token) == viewed.refusal(pageKey=viewed.token) == 403
+        assert viewed.refusal(pageKey=key[:-1]) == viewed.refusal(token=key) == 403
+        with viewed.reading(pageKey=key, after=3) as lines:
+            assert lines.previews() == []
+            viewed.say("user", "Really?")
+            told = lines.next()
+        assert [it["preview"] for it in told["rows"]] == ["Really?"]
+        assert told["session"]["leafId"] == told["rows"][0]["id"]
 
 
-@contextmanager
-def a_view(folder: Path) -> Iterator[Viewed]:
-    with a_shell(folder) as shell:
-        session = shell("new", "--title", "Live").lines[0]
-        shell("append", session, "--user", "Why?", "--assistant", "A race.")
-        with shell.start("view", session, "--no-open") as process:
-            try:
-                assert process.stdout is not None
-                yield Viewed(shell, session, process.stdout.readline().strip())
-            finally:
-                process.terminate()
-                process.communicate(timeout=60)
+def test_each_viewer_has_a_port_a_token_and_keys_of_its_own(tmp_path: Path) -> None:
+    with a_view(tmp_path) as one, a_view(tmp_path) as other:
+        assert one.port != other.port
+        with one.reading(token=one.token) as these, other.reading(token=other.token) as those:
+            assert these.keys.keys() == those.keys.keys()
+            assert not {*these.keys.values()} & {*those.keys.values()}
+            assert other.refusal(**these.keys) == 403
 
 
-@pytest.fixture
-def viewed(tmp_path: Path) -> Iterator[Viewed]:
-    with a_view(tmp_path) as found:
-        yield found
+def test_a_viewer_that_ends_says_so_to_its_page(tmp_path: Path) -> None:
+    with a_view(tmp_path) as viewed, viewed.reading(token=viewed.token) as lines:
+        lines.next()
+        viewed.process.send_signal(signal.SIGINT)
+        assert lines.next() == {"ended": True}
 
 
-def data(page: bytes) -> dict[str, Any]:
-    found = re.search(r'id="session">(.*?)</script>', page.decode(), re.DOTALL)
-    assert found is not None
-    said: dict[str, Any] = json.loads(found[1])
-    return said
+@pytest.mark.parametrize("family", ["AF_INET", "AF_INET6"])
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+def test_another_user_is_refused_with_the_token(tmp_path: Path, family: str) -> None:
+    """Without root, `test_live_page.py` tells the server that somebody else asks."""
+    python = nobodys_python()
+    assert python is not None
+    with a_view(tmp_path) as viewed:
+        asks = (
+            f"import socket; it = socket.socket(socket.{family})\n"
+            f"it.connect(({'127.0.0.1' if family == 'AF_INET' else '::ffff:127.0.0.1'!r}, {viewed.port}))\n"
+            f'body = b\'{{"token": "{viewed.token}"}}\'\n'
+            f"it.sendall(b'POST /events HTTP/1.1\\r\\nHost: 127.0.0.1:{viewed.port}\\r\\n"
+            f"Origin: http://127.0.0.1:{viewed.port}\\r\\nContent-Length: %d\\r\\n\\r\\n' % len(body) + body)\n"
+            "print(it.recv(100).splitlines()[0].decode())\n"
+        )
+        done = subprocess.run(
+            [python, "-I", "-S", "-c", asks], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
+            capture_output=True, encoding="utf-8", timeout=60, check=True,
+        )  # fmt: skip
+        assert done.stdout == "HTTP/1.1 403 Forbidden\n"
+        with viewed.reading(token=viewed.token) as lines:  # which is not used up
+            assert lines.previews() == ["Live", "Why?", "A race."]
 
 
-def test_the_token_is_good_once_and_then_the_cookie_is(viewed: Viewed) -> None:
-    token = urlsplit(viewed.address)._replace(scheme="", netloc="").geturl()
-    assert viewed.get("/").status == 403
-    assert viewed.get("/events").status == 403
-    assert viewed.get("/?token=guessed").status == 403
-    entered = viewed.get(token)
-    assert (entered.status, entered.headers["Location"]) == (303, "/")
-    cookie = entered.headers["Set-Cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
-    assert viewed.get(token).status == 403
-    kept = cookie.partition(";")[0]
-    page = viewed.get("/", Cookie=kept)
-    assert page.status == 200
-    assert [it["preview"] for it in data(page.body)["rows"]] == ["Live", "Why?", "A race."]
-    # A site whose name points to this machine gets nothing, cookie or not.
-    assert viewed.get("/", Cookie=kept, Host="evil.example").status == 421
-    assert viewed.get("/etc/passwd", Cookie=kept).status == 404
-    assert viewed.get("/", Cookie=kept[:-1]).status == 403
-    with viewed.asking("/events?after=3", Cookie=kept) as events:
-        assert json.loads(events.readline().removeprefix(b"data: "))["rows"] == []
-        assert events.readline() == b"\n"
-        viewed.say("user", "Really?")
-        told = json.loads(events.readline().removeprefix(b"data: "))
-    assert [it["preview"] for it in told["rows"]] == ["Really?"]
-    assert told["session"]["leafId"] == told["rows"][0]["id"]
-
-
-def test_it_listens_on_this_machine_only(viewed: Viewed) -> None:
-    assert urlsplit(viewed.address).hostname == "127.0.0.1"
-
-
-def test_the_token_stands_in_no_command_line(tmp_path: Path) -> None:
+def test_the_token_stands_in_no_command_line_and_in_no_output_but_the_address(tmp_path: Path) -> None:
     """The program that opens a browser gets a file in a private folder, which is gone afterwards."""
     told = tmp_path / "told"
     opener = tmp_path / "opener"
     lead = '"${1#file://}"'
     opener.write_text(
-        f'#!/bin/sh\n{{ echo "$1"; stat -c %a "$(dirname {lead})"; cat {lead}; }} > "{told}.new"\n'
+        f'#!/bin/sh\n{{ echo "$1"; stat -c "%a %U" "$(dirname {lead})"; cat {lead}; }} > "{told}.new"\n'
         f'mv "{told}.new" "{told}"\n',
         encoding="utf-8",
     )
     opener.chmod(0o755)
-    with a_shell(tmp_path) as shell:
-        shell("new", "--id", "atlas-one")
-        with shell.start("view", "atlas-one", BROWSER=f"{opener} %s") as process:
-            assert process.stdout is not None
-            address = process.stdout.readline().strip()
-            wait_until(told.exists)
-            lead_to, mode, text = told.read_text(encoding="utf-8").split("\n", 2)
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=60)
-    assert "token" not in lead_to
-    assert mode == "700"
-    assert address.partition("?")[2] in text
+    with a_view(tmp_path, "--port", "0", BROWSER=f"{opener} %s") as viewed:
+        wait_until(told.exists)
+        lead_to, mode, text = told.read_text(encoding="utf-8").split("\n", 2)
+        assert viewed.refusal(token=viewed.token + "x") == 403
+        with viewed.reading(token=viewed.token):
+            lines = {it: _command_line(it) for it in Path("/proc").glob("[0-9]*")}
+        viewed.process.send_signal(signal.SIGINT)
+        more, said = viewed.process.communicate(timeout=60)
+        logs = [it.read_text("utf-8") for it in Path(viewed.shell.locations.state).rglob("*.log")]
+    assert viewed.token not in lead_to
+    assert mode.startswith("700 ")
+    assert viewed.address in text
     assert not Path(lead_to.removeprefix("file://")).exists()
+    assert any(b"sessiond" in it for it in lines.values())
+    assert [process for process, line in lines.items() if viewed.token.encode() in line] == []
+    assert [it for it in (more, said, *logs) if viewed.token in it] == []
 
 
-@pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    with a_browser() as found:
-        yield found
-
-
-@pytest.mark.browser
-@pytest.mark.timeout(300)
-def test_entries_appended_elsewhere_appear_in_the_browser(browser: "Browser", tmp_path: Path) -> None:
-    with a_view(tmp_path) as viewed:
-        watched = Watched(browser)
-        page = watched.page
-        page.goto(viewed.address)
-        expect(page.locator("#live")).to_have_text("live")
-        expect(page.locator("#path")).to_contain_text("A race.")
-        assert "token" not in page.url
-        entry = viewed.say("user", "Are you **sure**?")
-        expect(page.locator("#path article").last).to_contain_text("Are you sure?")
-        viewed.shell("label", viewed.session, entry, "doubt")
-        expect(page.get_by_role("treeitem").filter(has_text="doubt")).to_have_count(1)
-        viewed.shell("rename", viewed.session, "Another title")
-        expect(page).to_have_title("Another title")
-        viewed.shell("stop")
-        viewed.say("assistant", "After the restart.")
-        expect(page.locator("#path")).to_contain_text("After the restart.")
-        watched.context.close()
-        assert watched.errors == []
+def _command_line(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""  # it has ended

@@ -1,12 +1,15 @@
 """An editor that started its server stays attached while daemons come and go."""
 
 import contextlib
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from sessiond.client.daemon_socket import read_endpoint
 from sessiond.paths import Locations
 from support.attached import Attached, Met, ScriptedDaemon, a_scripted_daemon, attached
 from support.homes import a_home
@@ -87,6 +90,38 @@ def test_a_client_without_lsp_stays_attached_too() -> None:
         assert again.hear()["id"] == question
         again.say(id=question, result={})
         assert client.read()["id"] == question
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_append_whose_entries_have_ids_is_stored_once_though_its_daemon_was_killed(stored: bool) -> None:
+    entry = {"type": "custom", "customType": "n", "data": 1, "id": "mine"}
+    with a_home() as locations, attached(locations) as client:
+        client.initialize()
+        client.call("session/create", cwd="/w", id="atlas-one")
+        if stored:
+            client.call("session/append", sessionId="atlas-one", entries=[entry])
+        pid = read_endpoint(locations)["pid"]
+        os.kill(pid, signal.SIGSTOP)  # it reads nothing more, and responds to nothing
+        question = client.ask("session/append", sessionId="atlas-one", entries=[entry])
+        os.kill(pid, signal.SIGKILL)
+        [appended] = client.answer(question)["result"]["entries"]
+        assert appended == {"id": "mine", "seq": 1, "status": "duplicate" if stored else "created"}
+        assert client.call("session/info", sessionId="atlas-one")["session"]["lastSeq"] == 1
+
+
+def test_an_append_without_ids_that_was_lost_names_the_ids_that_were_sent() -> None:
+    with an_editor() as (editor, daemon, met):
+        whole = editor.ask("session/append", sessionId="s", entries=[{"type": "custom", "id": "a"}])
+        part = editor.ask(
+            "session/append", sessionId="s", entries=[{"type": "custom", "id": "b"}, {"type": "custom"}]
+        )
+        assert heard(met, 2) == ["session/append"] * 2
+        met.go()
+        lost = editor.read()
+        assert (lost["id"], lost["error"]["data"]["details"]) == (part, {"entryIds": ["b"]})
+        again = daemon.meet()
+        again.greet()
+        assert again.hear()["id"] == whole
 
 
 def test_a_question_that_was_lost_is_asked_again_and_a_change_is_not() -> None:

@@ -138,6 +138,25 @@ def test_a_request_that_writes_is_sent_again_once_if_it_has_a_command_id() -> No
     assert [it["error"]["data"]["kind"] for it in read(talk.daemon_lost())] == ["outcomeUnknown"] * 2
 
 
+def test_an_append_is_sent_again_once_if_all_its_entries_have_ids() -> None:
+    entry = {"type": "message", "message": {"role": "user", "content": "x"}}
+    talk = attached(
+        request(7, "session/append", sessionId="s", entries=[{"id": "a", **entry}, {"id": "b", **entry}]),
+        request(8, "session/append", sessionId="s", entries=[{"id": "c", **entry}, entry]),
+        request(9, "session/append", sessionId="s", entries=[{"id": "d", **entry}], format="openai"),
+        request(
+            10, "session/append", sessionId="s", entries=[{"id": "msg_1", "role": "user"}], format="openai"
+        ),
+        request(11, "session/append", sessionId="s", entries=[{"id": 5, **entry}]),
+        request(12, "session/append", sessionId="s", entries=[{"id": None, **entry}]),
+    )
+    told = {it["id"]: it["error"]["data"]["details"]["entryIds"] for it in read(talk.daemon_lost())}
+    assert told == {8: ["c"], 10: [], 11: [], 12: []}
+    assert [it["id"] for it in met_again(talk)[1:]] == [7, 9]
+    again = {it["id"]: it["error"]["data"]["details"]["entryIds"] for it in read(talk.daemon_lost())}
+    assert again == {7: ["a", "b"], 9: ["d"]}
+
+
 @pytest.mark.parametrize(
     "method", ["session/append", "workspace/executeCommand", "server/stop", "foreign/method"]
 )

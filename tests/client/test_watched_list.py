@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from sessiond.client import connect
 from sessiond.client.daemon import Daemon
 from sessiond.client.watched_list import WatchedList
 from sessiond.paths import Locations
+from support.dialect_files import claude
+from support.dialects import jsonl
 from support.homes import a_home
 from support.patience import BOUND
 
@@ -95,3 +98,35 @@ async def test_a_closed_list_ends(locations: Locations, tmp_path: Path) -> None:
         await rows.aclose()
         with pytest.raises(StopAsyncIteration):
             await waiting
+
+
+def repository(folder: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+async def test_a_list_of_a_project_or_of_an_agent_has_no_other_session_from_the_beginning(
+    locations: Locations, tmp_path: Path
+) -> None:
+    project = repository(tmp_path / "atlas")
+    (project / "docs").mkdir()
+    file = tmp_path / "from-claude.jsonl"
+    common = {"sessionId": "aaaaaaaa-0000-4000-8000-000000000000", "cwd": str(tmp_path / "elsewhere")}
+    file.write_bytes(
+        jsonl(
+            claude("user", "u1", None, "hello", **common),
+            claude("assistant", "a1", "u1", "hi", **common),
+            {"type": "custom-title", "customTitle": "of Claude Code", "sessionId": common["sessionId"]},
+        )
+    )
+    async with connect(locations=locations) as writer, connect(locations=locations) as reader:
+        await begun(writer, project, "in the project")
+        await writer.import_sessions([str(file)])
+        async with (
+            reader.watch_list(project=str(project / "docs"), interval_ms=20) as of_project,
+            reader.watch_list(agent="claude-code", interval_ms=20) as of_agent,
+        ):
+            assert [it.title for it in (await anext(of_project)).sessions] == ["in the project"]
+            assert [it.title for it in (await anext(of_agent)).sessions] == ["of Claude Code"]
+            await begun(writer, project / "docs", "in its docs")
+            await Shown(of_project).until({"in its docs"})

@@ -1,7 +1,9 @@
 """The wheel and the sdist as a user has them: built, checked, installed into an empty home, and run there."""
 
 import hashlib
+import json  # noqa: TID251 - what agents read
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -47,10 +49,18 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     return _build(ROOT, tmp_path_factory.mktemp("dist"))
 
 
+@pytest.fixture(scope="module")
+def pip(tmp_path_factory: pytest.TempPathFactory) -> list[str | Path]:
+    """A pip that installs into environments that have none: to make one with pip takes seconds."""
+    venv = tmp_path_factory.mktemp("pip") / "venv"
+    _run([sys.executable, "-m", "venv", venv], {**os.environ})
+    return [venv / "bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """An empty home. Daemons that were started in it are stopped at the end."""
-    folder = tmp_path / "ada"
+    """An empty home, whose path no shell may split. Daemons that were started in it are stopped at the end."""
+    folder = tmp_path / "Ada's  Größe"
     folder.mkdir()
     yield folder
     program = folder / "venv/bin/sessiond"
@@ -105,6 +115,54 @@ def test_it_is_installed_into_an_empty_home_and_finds_what_was_said(
     found = _run([sessiond, "search", "harbor", "--wait"], variables).stdout
     assert "Where is the harbor?" in found
     assert _run([sessiond, "doctor"], variables).returncode == 0
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+@pytest.mark.parametrize("name", ["plain", "with a space", "Größe 日本", "l" * 150])
+def test_the_command_starts_wherever_it_is_installed(
+    packages: Packages, home: Path, pip: list[str | Path], installer: str, name: str
+) -> None:
+    venv = home / name / "venv"
+    variables = _variables(home)
+    _run([sys.executable, "-m", "venv", "--without-pip", venv], variables)
+    install: dict[str, list[str | Path]] = {
+        "uv": [BIN / "uv", "pip", "install", "--quiet", "--python", venv / "bin/python"],
+        "pip": [*pip, "--python", venv / "bin/python", "install"],
+    }
+    _run([*install[installer], "--no-deps", "--no-index", packages.wheel], variables)
+    assert _run([venv / "bin/sessiond", "--version"], variables).stdout == f"sessiond {__version__}\n"
+
+
+def test_hooks_servers_and_services_name_the_command_so_that_programs_find_it(
+    packages: Packages, home: Path
+) -> None:
+    variables = _variables(home)
+    _run([BIN / "uv", "venv", "--quiet", "--python", sys.executable, home / "venv"], variables)
+    _run(
+        [BIN / "uv", "pip", "install", "--quiet", "--python", home / "venv/bin/python", packages.wheel],
+        variables,
+    )
+    sessiond = home / "venv/bin/sessiond"
+    claude = home / "bin/claude"
+    claude.parent.mkdir()
+    claude.write_text("#!/bin/sh\necho '2.1.0 (Claude Code)'\n", encoding="utf-8")
+    claude.chmod(0o700)
+    variables["PATH"] = f"{claude.parent}:{variables['PATH']}"
+    _run([sessiond, "setup", "--yes", "--agent", "claude-code"], variables)
+    settings = json.loads((home / ".claude/settings.json").read_text(encoding="utf-8"))
+    hooks = {
+        hook["command"] for groups in settings["hooks"].values() for it in groups for hook in it["hooks"]
+    }
+    assert hooks
+    for hook in hooks:
+        loud = hook.replace(" 2>/dev/null || true", "")
+        assert str(sessiond).replace("'", "'\"'\"'") in loud
+        assert _run(["/bin/sh", "-c", loud], variables).stderr == ""
+    server = json.loads((home / ".claude.json").read_text(encoding="utf-8"))["mcpServers"]["sessiond"]
+    _run([server["command"], *server["args"], "--help"], variables)
+    unit = _run([sessiond, "install-service", "--print"], variables).stdout
+    [start] = [line.partition("=")[2] for line in unit.splitlines() if line.startswith("ExecStart=")]
+    assert shlex.split(start)[0] == str(home / "venv/bin/python")
 
 
 def test_it_runs_from_a_local_index_without_an_installation(packages: Packages, home: Path) -> None:

@@ -136,6 +136,26 @@ def test_a_search_finds_folded_text_and_enter_shows_it(shown: Callable[..., Watc
     expect(page.get_by_role("treeitem")).to_have_count(5)  # the path to what was found
 
 
+def test_enter_after_a_search_goes_to_the_first_hit(shown: Callable[..., Watched]) -> None:
+    page = shown(long_story(12)).page
+    page.keyboard.press("/")
+    page.keyboard.type("question")
+    expect(page.locator("#found")).to_have_text("4 found")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("treeitem").first).to_have_attribute("aria-selected", "true")
+    expect(page.locator("article.target")).to_have_attribute("data-row", "0")
+
+
+def test_a_search_finds_all_entries_with_every_filter(shown: Callable[..., Watched]) -> None:
+    page = shown(sample_story()).page
+    page.get_by_label("What the tree shows").select_option("labeledOnly")
+    page.keyboard.press("/")
+    page.get_by_label("Search all entries").fill("second")
+    expect(page.locator("#found")).to_have_text("1 found")
+    page.get_by_label("Search all entries").press("Enter")
+    expect(page.locator("#path")).to_contain_text("The second answer.")
+
+
 def test_search_matches_are_highlighted(shown: Callable[..., Watched]) -> None:
     page = shown(sample_story()).page
     page.get_by_label("Search all entries").fill("second")

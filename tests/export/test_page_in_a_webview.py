@@ -224,6 +224,32 @@ def test_a_reloaded_window_at_another_entry_does_not_show_the_leaf_first(
     expect(webview.shown.locator("article.target")).to_contain_text("Question 60,")
 
 
+def test_the_words_of_a_card_have_no_background_of_the_editor(opened: Callable[..., Webview]) -> None:
+    webview = opened()
+    webview.receives(long_story(12))
+    expect(webview.shown.locator(".call").first).to_be_attached()
+    webview.frame.evaluate("""() => {
+        const editor = new CSSStyleSheet();
+        editor.replaceSync("code { background-color: rgb(90, 90, 90); padding: 1px 3px }");
+        document.adoptedStyleSheets = [editor];
+    }""")
+    words = webview.shown.locator(".call > summary code").first
+    expect(words).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+    expect(words).to_have_css("padding", "0px")
+
+
+def test_an_untitled_session_is_named_by_its_first_prompt_and_not_by_one_of_a_part(
+    opened: Callable[..., Webview],
+) -> None:
+    webview, story = opened(), long_story(30)
+    session, rows = session_and_rows(story)
+    untitled = {**session, "title": None}
+    webview.hears(**{**on_path(story, 9), "session": untitled})
+    expect(webview.shown.locator("#title")).to_have_text(f"Session {session['sessionId']}")
+    webview.hears(kind="rows", first=0, session=untitled, rows=rows, marks=[], toSeq=30, lastSeq=30)
+    expect(webview.shown.locator("#title")).to_contain_text("Question 0, about")
+
+
 def test_the_bar_has_the_agent_and_the_first_prompt_of_a_session_without_a_title(
     opened: Callable[..., Webview],
 ) -> None:

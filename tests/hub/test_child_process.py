@@ -2,18 +2,41 @@
 
 import asyncio
 import contextlib
+import gc
+import operator
 import os
+import pickle
+import weakref
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
-from sessiond.hub.execution.child_process import ChildFailed, ChildNotStarted, run_in_child_process
-from sessiond.hub.redaction.provider_keys import ProviderKeys
-from sessiond.hub.transfer.export_conversion import Conversion, blocks_of, convert
-from sessiond.session.dialects.exported import ExportedSession
+from sessiond.error_text import TemplatedError
+from sessiond.hub.errors import ChildFailed, ChildNotStarted, IncompatibleParams, TooLarge
+from sessiond.hub.execution.child_process import run_in_child_process, run_on_pieces
+from sessiond.hub.transfer import foreign_files
+from sessiond.hub.transfer.foreign_files import NotImported, Titles
+from sessiond.store.errors import LogCopied, StorageFull
 from support.daemons import running, user
 from support.shared import started
 from support.waiting import until
+
+
+async def test_an_error_does_not_hold_what_its_callers_have_until_a_garbage_collection() -> None:
+    async def failing() -> "weakref.ref[NotImported]":
+        try:
+            await run_in_child_process(foreign_files.read, os.devnull, None, Titles())
+        except NotImported as error:
+            return weakref.ref(error)
+        raise AssertionError
+
+    gc.disable()
+    try:
+        error = await failing()
+        await until(lambda: error() is None)
+    finally:
+        gc.enable()
 
 
 async def test_a_result_comes_back_from_another_process() -> None:
@@ -71,17 +94,46 @@ async def test_canceling_ends_the_process(tmp_path: Path) -> None:
     os.close(writing[0])
 
 
-def test_lines_in_blocks_are_converted_as_they_were(tmp_path: Path) -> None:
-    lines = [
-        b'{"type":"custom","id":"%08x","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z",'
-        b'"customType":"x","data":"%b"}' % (number, b"y" * 600)
-        for number in range(4_000)
-    ]
-    blocks = blocks_of(lines)
-    assert len(blocks) > 1
-    assert b"\n".join(blocks).split(b"\n") == lines
-    assert blocks_of([]) == []
-    about = ExportedSession("s", "2026-01-01T00:00:00.000Z", "/w", None, (), None, [], f"{3_999:08x}")
-    done = convert(Conversion(about, blocks, False, "jsonl", False, None, {}, ProviderKeys(None)))
-    assert done.entries == 4_000
-    assert done.data.split(b"\n")[1:4_001] == lines
+async def numbers(count: int) -> AsyncIterator[Iterator[int]]:
+    for first in range(0, count, 100_000):
+        yield iter(range(first, min(first + 100_000, count)))
+
+
+async def test_a_process_gets_the_pieces_while_it_runs() -> None:
+    assert await run_on_pieces(operator.countOf, numbers(250_000), 249_999) == 1
+    assert await run_on_pieces(operator.countOf, numbers(0), 0) == 0
+
+
+async def test_a_process_that_wants_no_more_pieces_answers() -> None:
+    assert await run_on_pieces(operator.indexOf, numbers(10**12), 3) == 3
+
+
+async def test_pieces_that_end_with_an_error_are_never_taken_for_all() -> None:
+    async def broken() -> AsyncIterator[Iterator[int]]:
+        yield iter([1])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await run_on_pieces(operator.countOf, broken(), 1)
+
+
+async def test_a_process_that_dies_while_it_gets_pieces_is_an_error() -> None:
+    with pytest.raises(ChildFailed, match="status 1"):
+        await run_on_pieces(_ends, numbers(10**12), 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TooLarge("a text", 3, 2), IncompatibleParams("no"), LogCopied("a", "/b", None),
+        StorageFull("x", errno=28), ChildNotStarted("could not be started"),
+    ],
+)  # fmt: skip
+def test_an_error_of_this_program_comes_back_as_it_was(error: TemplatedError) -> None:
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
+def _ends(_pieces: Iterable[int], _argument: int) -> int:
+    """A function of a module that the process does not have."""
+    raise AssertionError

@@ -23,6 +23,7 @@ from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.paths import find_locations
 from sessiond.protocol.findings import KINDS, finding
 from sessiond.session.tree.problems import PROBLEMS
+from sessiond.setup import journal
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
 
@@ -147,6 +148,16 @@ async def test_permissions_of_other_users_are_removed(home: Path) -> None:
     found, fixed = await found_after(home, open_up)
     assert kinds(found) == {"insecurePermissions"}
     assert [it["fixed"] for it in fixed if it["kind"] == "insecurePermissions"] == [True, True]
+
+
+async def test_folders_that_commands_and_proxies_of_sessiond_make_are_known(home: Path) -> None:
+    def use(_: Path) -> None:
+        with journal.opened(str(home / "state")) as opened:
+            Path(opened.folder).mkdir(exist_ok=True)
+        (home / "state/acp").mkdir()  # as `acp.main` makes it for journals
+
+    found, _ = await found_after(home, use)
+    assert kinds(found) == set()
 
 
 async def test_links_and_unknown_files_are_reported_and_unchanged(home: Path) -> None:

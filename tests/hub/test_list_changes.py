@@ -20,6 +20,8 @@ FILTERS = (
     t.ListFilter(query="odd", include_drafts=True),
     t.ListFilter(cwd="/b", query="even", tags=["x", "y"]),
     t.ListFilter(agent="codex"),
+    t.ListFilter(automated=False),
+    t.ListFilter(automated=True, cwd="/a"),
 )
 
 
@@ -51,6 +53,7 @@ class Files:
                 and tags.issuperset(asked.tags or ())
                 and all(word in row.filter_text for word in words)
                 and asked.agent in (None, row.agent)
+                and asked.automated in (None, bool(row.automated))
             ):
                 found.setdefault(row.session_id, []).append(row.info)
         return {session_id: sorted(rows) for session_id, rows in found.items()}
@@ -100,7 +103,7 @@ def some_row(chance: random.Random, number: int) -> ListRow:
     info = msgspec.json.encode({"id": session_id, "number": str(number)})
     return ListRow(
         session_id, chance.randrange(2), chance.choice(["/a", "/b"]), msgspec.json.encode(tags).decode(),
-        chance.choice(["odd", "even", "odd even"]), chance.choice(["", "codex"]), info,
+        chance.choice(["odd", "even", "odd even"]), chance.choice(["", "codex"]), chance.randrange(2), info,
     )  # fmt: skip
 
 
@@ -116,8 +119,8 @@ def test_a_client_that_applies_all_changes_has_the_current_rows(files: Files, se
         before = files.rows.get(file)
         row = some_row(chance, number)
         if before is not None and chance.random() < 0.6:  # usually one column changes
-            column = chance.randrange(1, 6)
-            changed = [*before[:column], row[column], *before[column + 1 : 6]][:6]
+            column = chance.randrange(1, 7)
+            changed = [*before[:column], row[column], *before[column + 1 : 7]][:7]
             info = msgspec.json.encode({"id": before.session_id, "number": str(number)})
             row = ListRow._make([*changed, info])
         files.put(file, None if chance.random() < 0.2 else row)
@@ -135,7 +138,7 @@ def test_a_client_that_applies_all_changes_has_the_current_rows(files: Files, se
 
 
 def test_a_session_that_never_matched_is_not_removed(files: Files) -> None:
-    there = ListRow("there", 0, "/b", "[]", "odd", "", b'{"id": "there"}')
+    there = ListRow("there", 0, "/b", "[]", "odd", "", 0, b'{"id": "there"}')
     client = ListClient(files, t.ListFilter(cwd="/a"))
     files.put(1, there._replace(draft=1))
     files.put(1, there)
@@ -147,7 +150,7 @@ def test_a_session_that_never_matched_is_not_removed(files: Files) -> None:
 
 
 def test_a_session_that_never_matched_is_not_removed_with_its_second_file(files: Files) -> None:
-    there = ListRow("there", 0, "/b", "[]", "odd", "", b'{"id": "there"}')
+    there = ListRow("there", 0, "/b", "[]", "odd", "", 0, b'{"id": "there"}')
     client = ListClient(files, t.ListFilter(cwd="/a"))
     files.put(1, there._replace(draft=1))
     files.put(2, there)
@@ -158,7 +161,7 @@ def test_a_session_that_never_matched_is_not_removed_with_its_second_file(files:
 
 
 def test_a_row_that_is_replaced_by_an_equal_one_is_no_change(files: Files) -> None:
-    row = ListRow("s", 0, "/a", "[]", "odd", "", b'{"id": "s"}')
+    row = ListRow("s", 0, "/a", "[]", "odd", "", 0, b'{"id": "s"}')
     files.put(1, row)
     before = files.changes.position
     files.put(1, ListRow(*row))
@@ -167,7 +170,7 @@ def test_a_row_that_is_replaced_by_an_equal_one_is_no_change(files: Files) -> No
 
 def test_the_last_changes_are_remembered_and_earlier_positions_are_refused(files: Files) -> None:
     for number in range(MAX_CHANGED + 3):
-        files.changes.record(None, ListRow(f"s{number}", 0, "/a", "[]", "odd", "", b"{}"))
+        files.changes.record(None, ListRow(f"s{number}", 0, "/a", "[]", "odd", "", 0, b"{}"))
     assert files.changes.oldest == 3
     known = ListRange(3, 3, files.changes.position, 10)
     assert listing.delta(files.connection, files.changes, t.ListFilter(), known) is not None
@@ -183,7 +186,7 @@ def test_a_range_has_the_last_change_of_each_session_in_order(
     last: dict[str, int] = {}
     for number in range(500):
         session_id = f"s{chance.randrange(25)}"
-        changes.record(None, ListRow(session_id, 0, "/a", "[]", "odd", "", b"%d" % number))
+        changes.record(None, ListRow(session_id, 0, "/a", "[]", "odd", "", 0, b"%d" % number))
         last[session_id] = changes.position
         after, up_to = sorted(chance.sample(range(changes.position + 1), 2)) if number else (0, 1)
         limit = chance.choice([1, 3, 100])
@@ -194,7 +197,7 @@ def test_a_range_has_the_last_change_of_each_session_in_order(
 def test_a_range_costs_its_changes_and_not_all_changes() -> None:
     changes = ListChanges()
     for number in range(5 * MAX_CHANGED):
-        changes.record(None, ListRow(f"s{number % 100}", 0, "/a", "[]", "odd", "", b"%d" % number))
+        changes.record(None, ListRow(f"s{number % 100}", 0, "/a", "[]", "odd", "", 0, b"%d" % number))
     examined = _CountingList(changes._log)
     changes._log = examined
     assert len(changes.since(changes.position - 3, changes.position, 10)) == 3

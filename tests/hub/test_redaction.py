@@ -2,13 +2,22 @@
 
 import itertools
 import os
+import re
+from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from scripts.benchmarks.generated_secrets import Planted, leaks, planted
+from scripts.benchmarks.generated_secrets import Planted, placed, planted
+from scripts.benchmarks.known_places import KNOWN
+from scripts.benchmarks.ordinary_lines import ordinary
+from scripts.benchmarks.secret_values import leaks
+from scripts.benchmarks.unseen_places import UNSEEN
 
-from sessiond.hub.redaction.provider_keys import CACHE_VARIABLE, ProviderKeys
+from sessiond.hub.redaction.provider_keys import ProviderKeys
 from sessiond.hub.redaction.redactor import Redactor
+from sessiond.hub.redaction.scanning_process import CACHE_VARIABLE
+from sessiond.hub.redaction.shown_text import shown_text
 from sessiond.hub.redaction.spans import Span, without_overlaps
 
 KEYS = ProviderKeys(os.environ[CACHE_VARIABLE])
@@ -177,3 +186,352 @@ def test_spans_that_overlap_become_one_and_cover_the_same_characters(spans: list
 @given(st.text(max_size=300))
 def test_no_text_makes_the_search_fail(text: str) -> None:
     Redactor(KEYS).text(f"password={text} Authorization: {text}", None)
+
+
+@given(st.integers(0, 40_000), st.sampled_from(["x ", "password: ", "a,b=c;", "eyJ"]))
+def test_a_secret_is_found_wherever_it_is_in_a_long_line(place: int, around: str) -> None:
+    secret = SECRETS["GitHub Token"]
+    before = (around * place)[:place] + " "
+    assert secret not in Redactor().text(f"{before}{secret} {around * 10_000}", None)
+
+
+@pytest.mark.parametrize("before", ["", " ", "=", "token-", "token_"])
+def test_a_web_token_is_found_also_behind_a_dash_or_an_underscore(before: str) -> None:
+    token = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "c2lnbmF0dXJlLW9mLXRoaXM"
+    assert Redactor().text(before + token, None) == f"{before}[redacted: JSON Web Token]"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "least"), [(KNOWN, 0.98), (UNSEEN, 0.95)], ids=["known places", "unseen places"]
+)
+def test_secrets_in_settings_code_and_commands_are_found_in_all_but_a_few_places(
+    kinds: dict[str, Any], least: float
+) -> None:
+    redactor, secrets = Redactor(KEYS), list(placed(kinds, seed=4, rounds=6))
+    missed = [it.sort for it in secrets if leaks(it.secret, redactor.text(it.text, None))]
+    assert 1 - len(missed) / len(secrets) >= least, Counter(missed)
+
+
+def test_of_a_thousand_ordinary_lines_at_most_five_lose_something() -> None:
+    redactor = Redactor(KEYS)
+    changed = [(it, clean) for it in ordinary(6, 1_000) if (clean := redactor.text(it, None)) != it]
+    assert len(changed) <= 5, changed
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("DB_PASS=a[b$x|4)q\nX=1", "DB_PASS=[redacted: Password]\nX=1"),
+        ('{"password": "a\\"b{4}c<d", "n": 1}', '{"password": "[redacted: Password]", "n": 1}'),
+        ("password: |\n  aB3$kk[9\nuser: ada", "password: |\n  [redacted: Password]\nuser: ada"),
+        (
+            "key \x1b[31msk_live_abcdefghijkl\x1b[1mmnopqrstuvwx\x1b[0m!",
+            "key \x1b[31m[redacted: Stripe Access Key]\x1b[0m!",
+        ),
+        ("\uff47\uff48\uff50\uff3f" + "\uff41" * 20 + "1" * 16 + " \u65e5", "[redacted: GitHub Token] \u65e5"),
+        ("{&quot;password&quot;:&quot;a&amp;b3c$d&quot;}", "{&quot;password&quot;:&quot;[redacted: Password]&quot;}"),
+        ("Server=db;Password=x)y{1}|z;Encrypt=True", "Server=db;Password=[redacted: Password];Encrypt=True"),
+        ("ada:$2y$10$" + "aB3./" * 10 + "abc", "ada:[redacted: Password Hash]"),
+        ("docker run -e DB_PASSWORD=[redacted: Password] x", "docker run -e DB_PASSWORD=[redacted: Password] x"),
+    ],
+)  # fmt: skip
+def test_exactly_the_secret_is_replaced_in_the_way_it_is_written(text: str, clean: str) -> None:
+    assert Redactor().text(text, None) == clean
+
+
+def test_a_redacted_text_has_nothing_more_to_redact() -> None:
+    redactor = Redactor(KEYS)
+    for it in placed(KNOWN | UNSEEN, seed=8, rounds=1):
+        clean = redactor.text(it.text, None)
+        assert redactor.text(clean, None) == clean
+
+
+SHOWN = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "B",
+            "7",
+            " ",
+            "&amp;",
+            "&#65;",
+            "\\u0041",
+            "%41",
+            "\u200b",
+            "\uff21",
+            "\x1b[31m",
+            "\\n",
+            "日",
+            "&",
+            "%",
+        ]
+    ),
+    max_size=40,
+)
+
+
+@given(SHOWN)
+def test_each_part_of_a_shown_text_has_its_place_in_the_written_one(parts: list[str]) -> None:
+    text = "".join(parts)
+    seen = shown_text(text)
+    if seen is None:
+        return
+    for start, end in itertools.combinations(range(len(seen.text) + 1), 2):
+        first, last = seen.original(start, end)
+        again = shown_text(text[first:last])
+        assert (text[first:last] if again is None else again.text) == seen.text[start:end]
+
+
+def test_a_secret_of_a_name_and_a_value_in_two_fields_is_found() -> None:
+    env = [{"name": "SMTP_PASSWORD", "value": "q8)r$m0"}, {"name": "MODE", "value": "q8)r$m0"}]
+    assert Redactor().value(env, None) == [
+        {"name": "SMTP_PASSWORD", "value": "[redacted: Password]"},
+        {"name": "MODE", "value": "q8)r$m0"},
+    ]
+
+
+A, B = "R7kLm2Qx9vTb", "p4Wz8sNc3YhJ"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"| System | Password |\n|---|---|\n| mail | `{A}` |\n| shop | {B} |\n",
+        f'name,url,password,note\nmail,https://a.example,{A},\nshop,https://b.example,"{B}",old\n',
+        f" id | api_token\n----+------\n  1 | {A}\n  2 | {B}\n",
+        f"│ Key         │ Value        │\n├─────────────┼──────────────┤\n│ DB_PASSWORD │ {A} │\n",
+        f"app.jwt.secret={A}\\\n    {B}\napp.ttl=3600\n",
+        f'token = """\\\n  {A}\\\n  {B}"""\n',
+        f"<property name='db.connection.password'>{A}{B}</property>",
+        f"enable password 0 {A}\nusername ada privilege 15 secret 0 {B}\n",
+        f'ConvertTo-SecureString "{A}" -AsPlainText -Force',
+        f"requests.get(url, auth=('ada', '{A}{B}'))",
+        f"curl --url https://a.example \\\n  --user \\\n  'ada:{A}{B}'\n",
+        f"Le mot de passe est {A}",
+        f"비밀번호: {A}",
+        f"password: {A}.{B}",
+        f'ADMIN_PASSWORD="{A} {B}"\n',
+        f"Password for the user elastic:\n  {A}{B}\n",
+        f'{{"github-oauth": {{"github.com": "{A}{B}"}}}}',
+        f'{{"kty": "EC", "x": "public", "d": "{A}{B}{A}"}}',
+        f"-----BEGIN OpenVPN Static key V1-----\n{A}\n{B}\n-----END OpenVPN Static key V1-----\n",
+        f"ALTER USER ada PASSWORD '{A}''{B}';",
+    ],
+)
+def test_secrets_are_found_in_tables_continued_lines_and_the_words_of_other_languages(text: str) -> None:
+    clean = Redactor(KEYS).text(text, None)
+    assert A not in clean
+    assert B not in clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".user-password::placeholder{color:#5218d9;padding:8px 26px}",
+        "arn:aws:secretsmanager:eu-west-1:593068252258:secret:worker/db-8rjRHT",
+        "POSTGRES_PASSWORD: ${DB_PASSWORD:?required}",
+        "It is not an absolute path: {path!r:.80}",
+        "Write two paths: /home/ada/work=/Users/ada/work (here, then there).",
+        "密码：至少8个字符，包含字母和数字",
+        "name,token,price\nmail,none,12\n",
+        "def login(user, password, retries):\n    first, second2, third = parse(user)\n",
+    ],
+)
+def test_selectors_names_of_secrets_and_sentences_stay(text: str) -> None:
+    assert Redactor(KEYS).text(text, None) == text
+
+
+P, Q = "Velvet_indigo57", "glacier1973!"
+HEX = "9f86d081884c7d659a2feaa0c55ad015"
+B64 = "0emaIO99tWQe4zdiWz4GmQOT3SzE3ue70ihKOIHnoaY="
+
+
+W, W2 = "quartz.falcon.velvet81", "Dolphin281.garnet"
+MARKED = {
+    "words with a number and points": rf"""
+  db_password: "«{W}»"
+admin_password = "«{W2}»"
+ansible_ssh_pass=«{W}» ansible_port=22
+docker login -u deploy -p «{W}» registry.example
+db:5432:notify:app:«{W2}»
+"Server=tcp:db.example,1433;User ID=sa;Password=«{W2}»;Encrypt=True;"
+The password for user ada is: «{W2}»
+snmp-server community «Jasper5571» RO
+setx SERVICE_TOKEN «{HEX}»
+DB_PASSWORD=«correct-horse-battery-staple»
+POST https://api.telegram.org/bot«4571196673:AAurq_0RYl_VObuvBOilFK3_xv1bR-sDPIw3C»/sendMessage 200
+crypto isakmp key «{P}» address 203.0.113.203
+"password": "«velvet_garnet_quartz_falcon»"
+A temporary password is generated for root@localhost: «{P}»
+Recovery codes: «gb776-22cfa ieyrs-jr552»\n
+====== Data ======\nKey         Value\n---         -----\npassword    «{Q}»\nusername    app
+ id |                                                               api_token\n----+----\n  3 | «{HEX}»\n
+""",
+    "printed by a command": rf"""
+$ echo Z2xhY2llcg== | base64 --decode\n«{Q}»\n$ ls
+$ kubectl get secret db -o jsonpath='{{.data.password}}' | base64 -d\n«{Q}$» ls
+$ vault kv get -field=password secret/db\n«{P}»\n
+ada@box:~$ pass show mail/ada\n«{Q}»\nada@box:~$ ls
+$ op read op://dev/db/password\n«{P}»\n
+$ aws secretsmanager get-secret-value \\n  --secret-id db \\n  --query SecretString --output text\n«{Q}»\n
+$ gcloud secrets versions access latest --secret=db\n«{P}»\n
+$ security find-generic-password -s db -w\n«{Q}»\n
+$ echo $DB_PASSWORD\n«{P}»\n
+$ kubectl exec db-0 -- printenv POSTGRES_PASSWORD\n«{P}»\n
+$ terraform output -raw db_password\n«{P}»\n
+$ openssl rand -hex 16\n«{HEX}»\n
+$ pwgen -s 16 2\n«q8Jr0mZ2vN4tYb6x»\n«A8Jr0mZ2vN4tYb6y»\n
+$ pwgen 12 3\n«uquie2Eegh1h Ohn4ieV5aex7 eiR0oosh9aeK»\n
+""",
+    "in an object that says so": rf"""
+{{"type": "random_password", "name": "x", "instances": [{{"attributes": {{"length": 20, "result": "«{Q}»"}}}}]}}
+{{"value": "«{P}»", "name": "DB_PASS"}}
+{{"name": "DB_PASS", "type": "string", "value": "«{P}»"}}
+[{{"Key": "DbPassword", "Value": "«{Q}»"}}]
+{{"outputs": {{"db_password": {{"sensitive": true, "value": "«{P}»"}}}}}}
+env:\n  - value: «{P}»\n    name: DB_PASSWORD\n  - name: MODE
+""",
+    "changed": rf"""
+~ password = "«{Q}»" -> "«{P}»"
+  password: «{Q}» => «{P}»
+~ db_password = (sensitive value) -> "«{P}»"
+password: null -> «{P}»
+""",
+    "given to a command": rf"""
+nmcli dev wifi connect media password «{P}»
+wpa_passphrase Home «{P}»
+net use Z: \\srv\x /user:ada «{P}»
+net use Z: \\srv\x «{P}» /user:ada
+net user bob «{P}» /add
+htpasswd -bc /etc/f ada «{P}»
+htpasswd -c -b f ada '«{Q}»'
+echo 'root:«{P}»' | sudo chpasswd
+sudo chpasswd <<EOF\nroot:«{P}»\nEOF
+CREATE USER ada IDENTIFIED BY «{P}»;
+CREATE USER 'a'@'%' IDENTIFIED WITH mysql_native_password BY '«{Q}»';
+SET PASSWORD FOR 'a'@'b' = '«{P}»';
+requirepass «{Q}»\n
+redis-cli -h db AUTH «{P}»
+ACL SETUSER bob on >«{P}» ~*
+rabbitmqctl add_user bob «{P}»
+mc alias set my https://x.example AKEY7 «{P}»
+openssl rsa -in a.key -passin pass:«{P}» -out b
+7z x a.7z -p«{P}»
+xfreerdp /u:bob /p:«{P}» /v:host
+mosquitto_pub -h x -u bob -P «{P}» -t a
+lftp -u bob,«{P}» ftp.example
+""",
+    "a hash of a password": rf"""
+(1, 'ada', 'pbkdf2_sha256$«600000$Bo0BKDs0alSK${B64}»', True)
+pbkdf2:sha256:260000$«abcDEF12${HEX}{HEX}»
+scrypt:32768:8:1$«abcDEF12${HEX}{HEX}»
+ada:{{SSHA}}«{B64}»
+SCRAM-SHA-256$«4096:c2FsdHNhbHQ=${B64}:{B64}»
+Administrator:500:«aad3b435b51404eeaad3b435b51404ee:{HEX}»:::
+""",
+    "given to a call": rf"""
+server.login("ada@x.example", "«{Q}»")
+client.login(\n    "ada",\n    "«{P}»",\n)
+psycopg.connect("host", "ada", "«{P}»")
+mysqli_connect($host, "ada", "«{P}»", "db");
+DriverManager.getConnection(url, "ada", "«{P}»")
+new Credentials("ada", "«{P}»")
+Credentials.basic("ada", "«{Q}»")
+smtp.PlainAuth("", "ada", "«{Q}»", host)
+.basic_auth("ada", Some("«{Q}»"))
+new NetworkCredential("ada", "«{P}»")
+User.objects.create_user("ada", "ada@x.example", "«{P}»")
+auth: ['ada', '«{P}»']
+""",
+    "told in a sentence": rf"""
+Das Passwort für den Server ist «{P}».
+le mot de passe de la base est «{P}»
+la contraseña del servidor es «{Q}»
+Пароль от сервера: «{P}»
+密码是«{P}»
+パスワードは «{P}» です
+비밀번호는 «{P}» 입니다
+the root password for db1 is «kestrel1999»
+use «{P}» as password
+use «kestrel1999» as the password
+nimm «{P}» als Passwort
+password is now «{P}»
+creds: ada / «{P}»
+log in with ada / «{P}»
+you can log in as ada with the password «{P}»
+Password (temporary): «{P}»
+""",
+}
+"""Texts by the place of their secrets, which stand between `«` and `»`. A new line is written as `\\n`."""
+
+
+@pytest.mark.parametrize("line", [it for lines in MARKED.values() for it in lines.strip("\n").split("\n")])
+def test_exactly_the_secret_is_replaced_in_each_place(line: str) -> None:
+    written = line.replace("\\n", "\n")
+    expected = re.sub("«.*?»", "…", written)
+    clean = Redactor().text(re.sub("[«»]", "", written), None)
+    assert re.sub(r"\[redacted: [^\]]*\]", "…", clean) == expected
+
+
+@pytest.mark.parametrize("width", [32, 40, 51, 80])
+@pytest.mark.parametrize("before", ["export GITHUB_TOKEN=", "Authorization: Bearer ", "the key "])
+def test_a_token_that_a_terminal_broke_into_lines_is_replaced_as_a_whole(width: int, before: str) -> None:
+    token = (
+        "github_pat_" + "EMnhr8blEMdebq8jCWk50n_pPo6IQbdZCFvjPed3QMd5dOo93zXXqYaFqZ7gJjfxUuOH2Pm2IRN4ZNYnJG"
+    )
+    line = before + token
+    text = "\n".join(line[at : at + width] for at in range(0, len(line), width))
+    clean = Redactor(KEYS).text(f"{text}\n$ ls\nnotes-2.txt\n", None)
+    assert re.sub(r"\[redacted: [^\]]*\]", "…", clean) == f"{before}…\n$ ls\nnotes-2.txt\n"
+
+
+def test_a_value_of_base64_ends_with_its_line() -> None:
+    text = f"APP_KEY=base64:{B64}\nRAILS_MASTER_KEY={HEX}\n[Peer]\nPresharedKey = {B64}\nAllowedIPs = 0.0.0.0/0\n"
+    assert Redactor().text(text, None) == (
+        "APP_KEY=[redacted: Secret]\nRAILS_MASTER_KEY=[redacted: Secret]\n"
+        "[Peer]\nPresharedKey = [redacted: Secret]\nAllowedIPs = 0.0.0.0/0\n"
+    )
+
+
+def test_the_quote_before_a_user_and_a_password_stays() -> None:
+    assert Redactor(KEYS).text(f"curl --user 'bob:{P}' https://x.example", None) == (
+        "curl --user '[redacted: curl-auth-user]' https://x.example"
+    )
+
+
+def test_a_value_is_found_by_the_other_members_of_its_object() -> None:
+    members = [
+        {"key": "DB_PASS", "Value": Q},
+        {"type": "random_password", "result": Q},
+        {"key": "MODE", "value": Q},
+    ]
+    assert [Q in str(Redactor().value(it, None)) for it in members] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "let secret_key = SecretKey::from_slice(&bytes[..16])?;",
+        "password = config2.password; token = base64.b64encode(x); secret = sha256.digest",
+        "--- PASS: TestTokenBucket/velvet_511 (0.24s)\nPASS: tests/parser_12.sh",
+        "let token = parse_token(&request)?;",
+        "    SUBMIT_V2_PASSWORD,\n    SUBMIT_V2_CODE,\n    base64Decode,\n",
+        "$password = $request->input('password_kettle'); $token = $_POST['token_2']; $key = $this::make2();",
+        'password: "reset-password-form"; pass = "user_form_field"; passwd=$(read-it)',
+        "token = cursor->token->text2;",
+        "password = self.store.read(key)[0]",
+        "def login(password: str, retries: int) -> Session2: ...",
+        "for key -> value2 in pairs: token -> position_1",
+        "$ git log --format=%h | base64 -d\nada@box:~$ ls\n",
+        "echo $TOKEN | base64 -d\nkubectl apply -f app2.yaml\n",
+        'button.connect("clicked", "on_click2")',
+        'ftp.login("anonymous", "-anonymous@")',
+        "$ gcloud functions describe --secret=db\nhandler2",
+        "The password is stored with sha256. The key is user_id2.",
+        "Use bcrypt2 as password hash.",
+        "url = 'https://x.example/{sha}/some/long/path/of/a/file'",
+        "~ db_password = (sensitive value)",
+    ],
+)
+def test_code_and_sentences_about_secrets_stay(text: str) -> None:
+    assert Redactor(KEYS).text(text, None) == text

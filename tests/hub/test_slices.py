@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from sessiond.hub.execution import slices
-from sessiond.hub.execution.slices import context_of, run_in_slices
+from sessiond.hub.execution.slices import TurnBudget, context_of, run_in_slices
+from support.columns import seqs_of
+from support.daemons import assistant, running, user
 
 
 @pytest.fixture
@@ -79,3 +82,45 @@ async def test_canceled_work_is_closed_and_does_no_more_steps(clock: list[float]
     assert await run_in_slices(work("b", 10, done, clock)) == "b"
     assert done.count("a") == so_far
     assert next(running, None) is None
+
+
+async def test_a_budget_is_used_up_until_the_next_turn_of_the_loop() -> None:
+    budget = TurnBudget(1.0)
+    states: list[bool] = []
+    for _ in range(3):
+        for _ in range(2):
+            states.append(budget.is_used_up)
+            budget.spend(0.6)
+        states.append(budget.is_used_up)
+        await asyncio.sleep(0)
+    assert states == [False, False, True] * 3
+
+
+class _CountingBudget(TurnBudget):
+    times = 0
+
+    def spend(self, seconds: float) -> None:
+        self.times += 1
+        super().spend(seconds)
+
+
+async def test_entries_for_subscribers_are_announced_over_several_turns_and_all_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = _CountingBudget(1e-9)
+    monkeypatch.setattr("sessiond.hub.session.pending_batches._telling", budget)
+    async with running(tmp_path) as daemon:
+        peer, reader = await daemon.attach(), await daemon.attach()
+        ids = [(await peer.call("session/create", cwd="/w"))["session"]["sessionId"] for _ in range(5)]
+        for session_id in ids:
+            await reader.call("session/subscribe", sessionId=session_id)
+        sent = [
+            peer.send("session/append", sessionId=it, entries=[user("a"), assistant("b")])
+            for _ in range(10) for it in ids
+        ]  # fmt: skip
+        await asyncio.gather(*sent)
+        await reader.until(lambda it: len(it.seqs()) == 100)
+        for session_id in ids:
+            told = [it for it in reader.told("session/appended") if it["sessionId"] == session_id]
+            assert [seq for note in told for seq in seqs_of(note)] == list(range(1, 21))
+    assert budget.times > 0

@@ -1,26 +1,31 @@
 """The client of the official MCP library, in each of its modes, is content with `sessiond mcp`."""
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.types import TextContent, TextResourceContents
 
 from support.commands import Shell, a_shell
 from support.homes import sessiond
+
+if TYPE_CHECKING:
+    from mcp import Client
 
 Mode = Literal["legacy", "auto", "2026-07-28"]
 MODES: tuple[Mode, ...] = ("legacy", "auto", "2026-07-28")
 
 
-def client_of(shell: Shell, mode: Mode) -> Client:
+def client_of(shell: Shell, mode: Mode) -> "Client":
+    from mcp import Client, StdioServerParameters  # they take a second
+
     program, *arguments = sessiond("mcp", "--allow-write")
     server = StdioServerParameters(command=program, args=arguments, cwd=shell.folder, env=shell.environment())
     return Client(server, mode=mode)
 
 
 def text_of(content: object) -> str:
+    from mcp.types import TextContent
+
     assert isinstance(content, TextContent)
     text: str = content.text
     return text
@@ -30,6 +35,8 @@ def text_of(content: object) -> str:
 async def test_it_lists_and_calls_tools_and_reads_resources_and_the_prompt(
     mode: Mode, tmp_path: Path
 ) -> None:
+    from mcp.types import TextResourceContents
+
     with a_shell(tmp_path) as shell:
         session = shell("new", "--title", "Fix the pump").lines[0]
         shell("append", session, "--user", "why?", "--assistant", "The valve leaks", "--model", "acme/one")

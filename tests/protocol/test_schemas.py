@@ -1,11 +1,15 @@
 """The machine-readable descriptions of the protocol are what their standards say, and accept what clients send."""
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
 import jsonschema
 import msgspec
 import pytest
 from msgspec import Meta
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+from scripts.gen_protocol import ROOT
 from scripts.protocol import metamodel, openrpc
 from scripts.protocol.examples import Example, examples
 
@@ -306,13 +310,58 @@ def test_openrpc_has_every_method_with_an_example_and_its_errors() -> None:
         assert set(METHODS[name].errors) <= kinds <= document["components"]["errors"].keys()
 
 
-def test_every_reference_of_openrpc_leads_to_an_error_or_to_the_json_schema() -> None:
+def test_every_reference_of_openrpc_leads_to_a_part_of_the_document() -> None:
     document = openrpc.render(TABLES)
     for target in _references(document):
         file, _, steps = target.partition("#/")
-        place: Any = {"": document, "sessiond.schema.json": WHOLE}[file]
+        assert file == ""
+        place: Any = document
         for step in steps.split("/"):
             place = place[step]
+
+
+def test_the_schemas_of_openrpc_accept_its_examples_and_need_no_other_file() -> None:
+    document = openrpc.render(TABLES)
+    whole = Registry().with_resource("urn:openrpc", DRAFT202012.create_resource(document))
+    validators: dict[str, jsonschema.Draft202012Validator] = {}
+
+    def validate(value: object, place: str) -> None:
+        if place not in validators:
+            schema = {"$ref": f"urn:openrpc#{place}"}
+            validators[place] = jsonschema.Draft202012Validator(schema, registry=whole)
+        validators[place].validate(value)
+
+    for number, method in enumerate(document["methods"]):
+        numbers = {it["name"]: at for at, it in enumerate(method["params"])}
+        for example in method["examples"]:
+            validate(example["result"]["value"], f"/methods/{number}/result/schema")
+            for it in example["params"]:
+                if not it["name"].startswith(("x-", "_meta")):
+                    validate(it["value"], f"/methods/{number}/params/{numbers[it['name']]}/schema")
+    with pytest.raises(jsonschema.ValidationError):
+        validate({"sessionId": 5}, "/components/schemas/SessionInfo")
+
+
+def test_the_document_names_the_params_in_which_null_is_a_value() -> None:
+    text = (ROOT / "protocol.md").read_text(encoding="utf-8")
+    section = text.partition("### Generated clients")[2].partition("### Stability")[0]
+    listed = re.findall(r"`(\w+)`", section.partition("In some params,")[2].partition("In all others")[0])
+    own = {
+        field.encode_name
+        for method in METHODS.values()
+        for field in msgspec.structs.fields(method.params)
+        if field.default is msgspec.UNSET and _accepts_null(field.type)
+    }
+    always = {"entryId"}  # is required where null is a value
+    assert set(listed) == own | always
+
+
+def _accepts_null(kind: Any) -> bool:
+    try:
+        msgspec.json.decode(b"null", type=kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def _references(part: Any) -> set[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.agents.claude_code import project_folder
+from sessiond.agents.claude_code.row import project_folder
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.dialects import jsonl
 from support.shared import started
@@ -193,16 +193,18 @@ async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path:
     database = tmp_path / "home/.local/share/opencode/opencode.db"
     database.parent.mkdir(parents=True)
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("CREATE TABLE part(id, message_id, session_id, time_updated, data)")
-        connection.execute("CREATE TABLE message(id, session_id, time_updated, data)")
+        connection.execute("CREATE TABLE part(id, message_id, session_id, time_created, time_updated, data)")
+        connection.execute("CREATE TABLE message(id, session_id, time_created, time_updated, data)")
         columns = "id, parent_id, slug, directory, title, version, revert, time_created, time_updated"
         connection.execute(f"CREATE TABLE session({columns})")
-        rows = [(it, first["nativeSessionId"], 0, "{}") for it in messages]
-        connection.executemany("INSERT INTO message VALUES(?, ?, ?, ?)", rows)
+        rows = [(it, first["nativeSessionId"], 0, 0, "{}") for it in messages]
+        connection.executemany("INSERT INTO message VALUES(?, ?, ?, ?, ?)", rows)
     again = await resumed(peer, session, tmp_path, agent="opencode")
     assert (again["nativeSessionId"], again["importArgv"]) == (first["nativeSessionId"], None)
     with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("INSERT INTO message VALUES('msg_later', ?, 0, '{}')", [first["nativeSessionId"]])
+        connection.execute(
+            "INSERT INTO message VALUES('msg_later', ?, 0, 0, '{}')", [first["nativeSessionId"]]
+        )
     continued = await resumed(peer, session, tmp_path, agent="opencode")
     assert continued["nativeSessionId"] != first["nativeSessionId"]
     assert continued["importArgv"] is not None
@@ -243,3 +245,84 @@ async def test_a_path_without_a_message_is_refused(memory: Running, tmp_path: Pa
     call = peer.call("session/resume", sessionId=session, agent="codex", env=home(tmp_path))
     assert (await refusal(call)).kind == "invalidParams"
     assert not (tmp_path / "home").exists()
+
+
+async def listed(peer: Peer, **params: Any) -> list[dict[str, Any]]:
+    sessions: list[dict[str, Any]] = (await peer.call("session/list", **params))["sessions"]
+    return sessions
+
+
+async def went_on(peer: Peer, path: Path, line: dict[str, Any]) -> str:
+    """The session of a copy that its agent has gone on with, which is read from its file."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+    [session] = (await peer.call("session/import", path=str(path)))["sessions"]
+    return str(session["sessionId"])
+
+
+def answered(text: str, at: str) -> dict[str, Any]:
+    content = [{"type": "output_text", "text": text}]
+    payload = {"type": "message", "role": "assistant", "content": content}
+    return {"timestamp": at, "type": "response_item", "payload": payload}
+
+
+async def test_a_copy_is_listed_only_when_its_agent_has_gone_on_with_it(
+    memory: Running, tmp_path: Path
+) -> None:
+    peer, session = await imported(memory, claude_file(tmp_path))
+    copy = Path((await resumed(peer, session, tmp_path, agent="codex"))["path"])
+    found = await peer.call("session/import", path=str(copy))
+    assert (found["sessions"], [it["path"] for it in found["skipped"]]) == ([], [str(copy)])
+    assert [it["sessionId"] for it in await listed(peer)] == [session]
+    there = await went_on(peer, copy, answered("In the reeds.", "2026-02-01T00:00:00.000Z"))
+    assert [it["sessionId"] for it in await listed(peer)] == [there, session]
+
+
+async def test_a_copy_is_read_where_its_source_is_not(memory: Running, tmp_path: Path) -> None:
+    peer, session = await imported(memory, claude_file(tmp_path))
+    copy = Path((await resumed(peer, session, tmp_path, agent="codex"))["path"])
+    await peer.call("session/delete", sessionId=session)
+    [read] = (await peer.call("session/import", path=str(copy)))["sessions"]
+    assert [it["sessionId"] for it in await listed(peer)] == [read["sessionId"]]
+
+
+async def test_a_session_that_was_handed_over_is_one_row_with_its_lineage(
+    memory: Running, tmp_path: Path
+) -> None:
+    peer, first = await imported(memory, claude_file(tmp_path))
+    copy = Path((await resumed(peer, first, tmp_path, agent="codex"))["path"])
+    second = await went_on(peer, copy, answered("In the reeds.", "2026-02-01T00:00:00.000Z"))
+    again = Path((await resumed(peer, second, tmp_path, agent="claude-code"))["path"])
+    last = json.loads(again.read_text(encoding="utf-8").splitlines()[-1])
+    said = {"role": "user", "content": "And then?"}
+    line = {"type": "user", "message": said, "timestamp": "2026-02-02T00:00:00.000Z", "sessionId": again.stem,
+            "uuid": "9a3c5a51-0000-4000-8000-000000000001", "parentUuid": last.get("uuid")}  # fmt: skip
+    third = await went_on(peer, again, line)
+    steps = [
+        {"agent": "claude-code", "sessionId": first}, {"agent": "codex", "sessionId": second},
+        {"agent": "claude-code", "sessionId": third},
+    ]  # fmt: skip
+    rows = {it["sessionId"]: it["origin"].get("lineage") for it in await listed(peer)}
+    assert rows == {first: None, second: steps[:1], third: steps[:2]}
+    page = await peer.call("session/list", foldLineages=True, withTotal=True)
+    assert [it["sessionId"] for it in page["sessions"]] == [third]
+    assert (page["totalCount"], page["lineages"]) == (1, {third: steps[:2]})
+    assert "lineages" not in await peer.call("session/list")
+    await peer.call("session/append", sessionId=first, entries=[user("Once more")])
+    page = await peer.call("session/list", foldLineages=True)
+    assert [it["sessionId"] for it in page["sessions"]] == [first], "the last one that was written"
+    assert page["lineages"][first] == steps[1:]
+    await peer.call("session/delete", sessionId=first)
+    assert [it["sessionId"] for it in await listed(peer, foldLineages=True)] == [third]
+
+
+async def test_a_copy_has_the_version_of_the_agent_that_writes_here(memory: Running, tmp_path: Path) -> None:
+    path = claude_file(tmp_path)
+    peer, session = await imported(memory, path)
+    theirs = tmp_path / "home/.claude/projects/-other/5e55104d-0000-4000-8000-000000000009.jsonl"
+    theirs.parent.mkdir(parents=True)
+    lines = [json.loads(it) | {"version": "77.1.0"} for it in path.read_text(encoding="utf-8").splitlines()]
+    theirs.write_bytes(jsonl(*lines))
+    await peer.call("session/import", path=str(theirs))
+    found = await resumed(peer, session, tmp_path, agent="claude-code", leafId="a-1")
+    assert '"version":"77.1.0"' in Path(found["path"]).read_text(encoding="utf-8")

@@ -27,6 +27,44 @@ async def stored(peer: Peer, session_id: str, *names: str) -> list[dict[str, Any
     return list(entries_of(await peer.call("session/entries", sessionId=session_id, entryIds=list(names))))
 
 
+# --- where, in words -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("empty", [{}, {"parentId": None, "expectedLeafId": None}])
+async def test_a_client_that_cannot_tell_absent_from_null_says_where_in_words(
+    daemon: Running, cwd: str, empty: dict[str, None]
+) -> None:
+    peer, session_id = await started(daemon, cwd)
+    first, second = ids(await peer.append(session_id, user("a"), user("b")))
+    at_leaf = await peer.append(session_id, user("c"), placement="leaf", **empty)
+    root = await peer.append(session_id, user("d"), placement="root", **empty)
+    below = await peer.append(session_id, user("e"), placement="parent", **{**empty, "parentId": first})
+    names = [*ids(at_leaf), *ids(root), *ids(below)]
+    entries = await stored(peer, session_id, *names)
+    assert [it["parentId"] for it in entries] == [second, None, first]
+
+
+async def test_a_placement_that_contradicts_the_parent_is_refused(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+    [first] = ids(await peer.append(session_id, user("a")))
+    for params in (
+        {"placement": "leaf", "parentId": first},
+        {"placement": "root", "parentId": first},
+        {"placement": "parent"},
+        {"placement": "parent", "parentId": None},
+        {"placement": "other"},
+    ):
+        refused = await refusal(peer.append(session_id, user("x"), **params))
+        assert refused.kind == "invalidParams"
+
+
+async def test_the_leaf_is_still_compared_with_a_placement(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+    first, _ = ids(await peer.append(session_id, user("a"), user("b")))
+    refused = await refusal(peer.append(session_id, user("x"), placement="leaf", expectedLeafId=first))
+    assert refused.kind == "leafConflict"
+
+
 # --- all or nothing ----------------------------------------------------------------------------------------
 
 

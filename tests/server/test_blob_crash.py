@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from sessiond.rpc.errors import ConnectionClosed
+from support import image_blob_daemon
 from support.columns import entries_of
-from support.daemons import Peer, assistant, configure, joined, running, spawn, user
+from support.daemons import Peer, assistant, joined, running, spawn, user
 from support.disk import Disk
 from support.homes import a_home
 from support.images import image_block, png
@@ -86,8 +87,7 @@ async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
     chance = random.Random(7)
     with a_home() as locations:
         home = Path(str(locations.home))
-        configure(home, "[blobs]\nimages = true\n")
-        process = await spawn(home)
+        process = await spawn(home, command=image_blob_daemon.command("serve"))
         peer = await joined(home).attach()
         session_id = (await peer.call("session/create", cwd="/work"))["session"]["sessionId"]
         await peer.append(session_id, user("hello"), assistant("hi"))
@@ -104,7 +104,7 @@ async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
             await process.wait()
             async with asyncio.timeout(BOUND):
                 await asyncio.gather(*working)
-            process = await spawn(home)
+            process = await spawn(home, command=image_blob_daemon.command("serve"))
             reader = await joined(home).attach()
             await reader.append(session_id, {"type": "custom", "customType": "check"})  # sees to a torn line
             assert (await reader.call("blob/collect", graceMs=0))["missing"] == []

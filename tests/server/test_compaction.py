@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from support.columns import message_ids_of
+from support.columns import message_ids_of, messages_of
 from support.daemons import Running, assistant, refusal, running, user
-from support.shared import lines_of
+from support.shared import lines_of, started
 from support.summarizers import SMALL, answer_of, compactions, summarizing, talk, tool_call, tool_result
 
 
@@ -182,11 +182,39 @@ async def test_an_expected_leaf_that_has_moved_is_a_conflict(memory: Running, cw
         )
 
 
+async def test_a_summary_that_is_given_for_a_short_session_is_used(memory: Running, cwd: str) -> None:
+    peer, session_id = await talk(memory, cwd)
+    prepared = await peer.call("session/prepareCompaction", sessionId=session_id)
+    assert prepared["reason"] == "nothingToSummarize"
+    result = await peer.call("session/compact", sessionId=session_id, summary="Of herons.")
+    assert (result["summary"], result["summarizedBy"]) == ("Of herons.", "given")
+    context = messages_of(await peer.call("session/context", sessionId=session_id))
+    assert (context[0]["role"], context[0]["summary"]) == ("compactionSummary", "Of herons.")
+    assert [it["role"] for it in context[1:]] == ["user", "assistant"]  # the last turn is kept
+    refused = await refusal(peer.call("session/compact", sessionId=session_id))
+    assert refused.kind == "nothingToCompact"
+
+
+async def test_a_summary_of_a_single_turn_keeps_its_answer(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("one"), assistant("two", id="b"))
+    result = await peer.call("session/compact", sessionId=session_id, summary="S")
+    assert result["firstKeptEntryId"] == "b"
+    assert await context_ids(peer, session_id) == [result["recordId"], "b"]
+
+
+async def test_a_summary_of_a_single_message_leaves_nothing_to_keep(memory: Running, cwd: str) -> None:
+    peer, session_id = await started(memory, cwd)
+    await peer.append(session_id, user("one"))
+    refused = await refusal(peer.call("session/compact", sessionId=session_id, summary="S"))
+    assert refused.kind == "nothingToCompact"
+
+
 async def test_a_path_that_is_compacted_already_or_too_short_is_refused(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
-    assert (await refusal(peer.call("session/compact", sessionId=session_id, summary="S"))).kind == (
-        "nothingToCompact"
-    )
+    await summarizing(memory)
+    refused = await refusal(peer.call("session/compact", sessionId=session_id))
+    assert refused.kind == "nothingToCompact"
     await peer.call("session/compact", sessionId=session_id, summary="S", settings=SMALL)
     refused = await refusal(peer.call("session/compact", sessionId=session_id, summary="S", settings=SMALL))
     assert refused.kind == "nothingToCompact"

@@ -92,7 +92,7 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
                 {"type": "compaction", "summary": "s", "firstKeptEntryId": "x", "tokensBefore": 1}
             )
         case "nothingToCompact":
-            return await refusal(peer.call("session/compact", sessionId=session_id, summary="s"))
+            return await refusal(peer.call("session/compact", sessionId=session_id))
         case "noSummarizer":
             peer, session_id = await talk(at.daemon, cwd)
             return await refusal(peer.call("session/compact", sessionId=session_id, settings=SMALL))

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.protocol import enums
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.dialects import imported, path as path_of
 from support.shared import started

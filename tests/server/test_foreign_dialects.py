@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents.recognition import foreign_program_of
 from sessiond.config import Config, RootsConfig
-from sessiond.session.dialects.recognition import PROBE_BYTES, foreign_program_of
+from sessiond.session.dialects.home_format import PROBE_BYTES
 from support import logs
 from support.commands import a_shell
 from support.daemons import Running, assistant, refusal, running, user

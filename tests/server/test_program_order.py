@@ -44,15 +44,13 @@ async def wrong(peer: Peer, steps: list[Step]) -> list[str]:
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )  # fmt: skip
 @given(seed=st.integers(0, 1 << 32), length=st.integers(2, 120))
-def test_pipelined_requests_are_answered_as_if_each_had_waited_for_the_one_before(
-    tmp_path: Path, seed: int, length: int
+async def test_pipelined_requests_are_answered_as_if_each_had_waited_for_the_one_before(
+    memory: Running, seed: int, length: int
 ) -> None:
-    async def attempt() -> None:
-        async with running(tmp_path / f"home-{next(_numbers)}") as daemon:
-            plan = Plan(random.Random(seed), "order-model")
-            assert await wrong(await daemon.attach(), list(plan.steps(length))) == []
-
-    asyncio.run(attempt())
+    plan = Plan(random.Random(seed), f"order-model-{next(_numbers)}")
+    peer = await memory.attach()
+    assert await wrong(peer, list(plan.steps(length))) == []
+    peer.connection.close()
 
 
 @pytest.mark.parametrize("mode", ["socket", pytest.param("process", marks=pytest.mark.slow)])

@@ -30,7 +30,7 @@ VARYING = {
     "trashId", "trashPath", "parentPath",
     "queuedBytes", "heldBytes", "inFlightCount", "descriptorCount", "taskCount",
     "advice", "sessionBytes", "lastPrunedAt", "firstEntryAt", "lastEntryAt", "prompt",
-    "html", "position",
+    "html", "position", "userHome",
 }  # fmt: skip
 """Fields that differ from day to day and from machine to machine; they must have the same type."""
 MADE = re.compile(

@@ -40,6 +40,16 @@ async def test_an_entry_is_found_as_soon_as_it_is_stored(daemon: Running, cwd: s
         assert marked(hit) == [f"needle{number}"]
 
 
+async def test_words_around_a_nul_or_another_control_character_are_found(daemon: Running, cwd: str) -> None:
+    peer, session_id = await started(daemon, cwd)
+    text = f"{'heron'}\0ouzel\x01dipper\x07\0\0wren and what follows"
+    await peer.append(session_id, user(text, id="u"), assistant(f"siskin\0{'x' * 300}\0serin", id="a"))
+    expected = dict.fromkeys(("heron", "ouzel", "dipper", "wren", "follows"), "u")
+    for word, entry in {**expected, "siskin": "a", "serin": "a"}.items():
+        assert await names(peer, word, cwd=cwd) == [entry]
+    assert marked((await found(peer, '"heron ouzel"', cwd=cwd))[0]) == ["heron ouzel"]
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -20,8 +20,8 @@ from sessiond.client.daemon_socket import DaemonConnectionError, read_endpoint
 from sessiond.client.wire import MessageReader, frame
 from sessiond.config import InvalidConfigError, read
 from sessiond.paths import Locations, make_private
+from sessiond.rpc.tcp_peer import user_of_peer
 from sessiond.server.listeners import tcp
-from sessiond.server.listeners.tcp_peer import user_of_peer
 from sessiond.server.listeners.token import BadToken, token_matches, token_of
 from support.disk import Disk
 from support.homes import a_home, environment, sessiond, wait_until
@@ -306,6 +306,18 @@ def test_the_user_of_a_connection_from_this_machine_is_known(host: str) -> None:
         accepted, _ = listening.accept()
         with accepted:
             assert user_of_peer(accepted) == os.geteuid()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the user of a TCP connection")
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_connection_that_its_peer_has_closed_is_nobodys(host: str) -> None:
+    """Root would else be charged with the connections that another user opened and closed."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family) as listening:
+        socket.create_connection(listening.getsockname()[:2], timeout=BOUND).close()
+        accepted, _ = listening.accept()
+        with accepted:
+            assert user_of_peer(accepted) is None
 
 
 async def test_the_clients_of_this_project_come_over_tcp_when_they_are_told_to(

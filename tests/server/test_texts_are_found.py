@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from support.daemons import running
 from support.dialect_files import DATA
 from support.dialects import samples
@@ -26,7 +26,9 @@ FILES = [
     *(it for it in sorted(RECORDED.glob("*.jsonl"))),
     *(it for it in samples().values()),
 ]
-_INSERTED = re.compile(r"\s*(<|# AGENTS\.md|.*\(a text of the program\))")
+_INSERTED = re.compile(
+    r"\s*(<|# AGENTS\.md|Caveat: The messages below were generated|.*\(a text of the program\))"
+)
 
 
 def strings(value: object) -> Iterator[str]:
@@ -69,9 +71,7 @@ def claude(line: dict[str, Any]) -> Iterator[str]:
         yield from strings(((attachment.get("content") or {}).get("file") or {}).get("content"))
     if type == "queue-operation":
         yield from strings(line.get("content"))
-    yield from (
-        line[it] for it in ("customTitle", "agentName", "aiTitle", "summary") if isinstance(line.get(it), str)
-    )
+    yield from (line[it] for it in ("customTitle", "agentName", "aiTitle") if isinstance(line.get(it), str))
 
 
 def codex(line: dict[str, Any]) -> Iterator[str]:

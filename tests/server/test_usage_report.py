@@ -127,7 +127,7 @@ async def test_gemini_and_qwen_count_the_last_tokens_of_each_message(peer: Peer,
 
 @pytest.mark.parametrize("program", ["pi", "omp"])
 async def test_pi_and_oh_my_pi_count_what_they_count_themselves(peer: Peer, program: str) -> None:
-    file = {"pi": "pi-1.5.2.jsonl", "omp": "omp-18.3.4.jsonl"}[program]
+    file = {"pi": "pi-1.6.0.jsonl", "omp": "omp-18.3.4.jsonl"}[program]
     own = peer_statistics.recorded()[file][program]
     await imported(peer, peer_statistics.FOLDER / file)
     total = (await report(peer))["total"]
@@ -137,8 +137,8 @@ async def test_pi_and_oh_my_pi_count_what_they_count_themselves(peer: Peer, prog
 
 
 async def test_pi_gives_the_cost_of_each_model_that_it_gives_itself(peer: Peer) -> None:
-    own = peer_statistics.recorded()["pi-1.5.2.jsonl"]["pi"]["models"]
-    await imported(peer, peer_statistics.FOLDER / "pi-1.5.2.jsonl")
+    own = peer_statistics.recorded()["pi-1.6.0.jsonl"]["pi"]["models"]
+    await imported(peer, peer_statistics.FOLDER / "pi-1.6.0.jsonl")
     rows = (await report(peer, by="model"))["rows"]
     assert {it["key"]: it["tokens"]["total"] for it in rows} == {it["key"]: it["tokens"] for it in own}
     for row, its in zip(rows, sorted(own, key=lambda it: -it["cost"]), strict=True):

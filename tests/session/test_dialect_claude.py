@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from sessiond.session.content import search_text
+from sessiond.session.tree.entries import TAKEN_OVER_TYPE
 from support.dialect_files import CLAUDE, SESSION, answer, call, claude
 from support.dialects import as_log, entries, entry, imported, jsonl, kept, origin, path, tree
 
@@ -59,6 +60,29 @@ def test_the_kept_entries_of_a_compaction_are_in_the_context_once() -> None:
     assert texts == ["It was about a greeting.", "Or rather this", "Yes", "Next", "Sure"]
 
 
+@pytest.mark.parametrize("behind", [["a2"], ["u2", "a2"], ["a1", "u2", "a2"]])
+def test_kept_messages_that_are_first_written_behind_their_summary_stay_where_they_were_said(
+    behind: list[str],
+) -> None:
+    said = {
+        "a1": claude("assistant", "a1", "u1", "One"),
+        "u2": claude("user", "u2", "a1", "Two?"),
+        "a2": claude("assistant", "a2", "u2", "Two"),
+    }
+    boundary = claude(
+        "system", "cb", None, subtype="compact_boundary", logicalParentUuid="a2",
+        compactMetadata={"preservedMessages": {"anchorUuid": "cs", "uuids": list(said)}},
+    )  # fmt: skip
+    session = read(
+        claude("user", "u1", None, "One?"), *(line for it, line in said.items() if it not in behind),
+        boundary, claude("user", "cs", "cb", "Counted to two.", isCompactSummary=True),
+        *(said[it] | ({"parentUuid": "cs"} if it == behind[0] else {}) for it in behind),
+        claude("user", "u3", "a2", "Three?"), claude("assistant", "a3", "u3", "Three"),
+    )  # fmt: skip
+    assert path(session) == ["u1", "a1", "u2", "a2", "cb", "u3", "a3"]
+    assert list(as_log(session).context().entry_ids) == ["cb", "a1", "u2", "a2", "u3", "a3"]
+
+
 def decode(message: Any) -> Any:
     return msgspec.json.decode(message)
 
@@ -100,14 +124,80 @@ def test_a_file_without_parents_is_in_the_order_of_its_lines() -> None:
     assert path(read(*lines)) == ["u1", "a1", "u2"]
 
 
-def test_a_parent_that_is_not_there_makes_a_root_and_is_reported() -> None:
+def test_a_parent_that_is_not_there_is_replaced_by_the_line_before_and_reported() -> None:
     session = read(
         claude("user", "u1", None, "x"),
         claude("assistant", "a1", "u1", "y"),
+        claude("user", "s1", None, "of a subagent", isSidechain=True, agentId="7"),
         claude("user", "u2", "gone", "z"),
+        claude("assistant", "s2", "lost", "its answer", isSidechain=True, agentId="7"),
     )
-    assert entry(session, "u2")["parentId"] is None
-    assert [it.line for it in session.report.problems] == [3]
+    assert path(session) == ["u1", "a1", "u2"]
+    assert entry(session, "s2")["parentId"] == "s1"
+    assert [(it.line, it.message) for it in session.report.problems] == [
+        (4, "its parent is not in the file: gone; the line before it on its chain takes its place"),
+        (5, "its parent is not in the file: lost; the line before it on its chain takes its place"),
+    ]
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_a_line_of_an_unknown_type_is_a_link_of_the_chain(growing: bool) -> None:
+    session = read(
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        claude("bash_progress", "p1", "a1", data={"output": "50 %"}),
+        claude("user", "u2", "p1", "z"),
+        claude("checkpoint", "c1", None),
+        claude("assistant", "a2", "c1", "w"),
+        growing=growing,
+    )
+    assert path(session) == ["u1", "a1", "u2", "a2"]
+    assert set(kept(session)) == {3, 5}
+    assert session.report.problem_count == 0
+
+
+def test_a_line_before_its_parent_is_below_it() -> None:
+    session = read(
+        claude("user", "u1", None, "x"),
+        claude("user", "u2", "a1", "z"),
+        claude("assistant", "a2", "u2", "w"),
+        claude("assistant", "a1", "u1", "y"),
+    )
+    assert path(session) == ["u1", "a1", "u2", "a2"]
+    assert session.report.problem_count == 0
+
+
+def test_lines_that_lead_back_to_themselves_are_cut_where_the_file_begins_them() -> None:
+    session = read(
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "a1", "y"),
+        claude("user", "u2", "a2", "z"),
+        claude("assistant", "a2", "u2", "w"),
+    )
+    assert path(session) == ["u1", "a1", "u2", "a2"]
+    assert [it.line for it in session.report.problems] == [2, 3]
+
+
+def test_a_line_that_is_written_again_moves_no_leaf() -> None:
+    lines = [
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        claude("user", "u2", "a1", "z"),
+    ]
+    session = read(*lines, lines[0], lines[1])
+    assert path(session) == ["u1", "a1", "u2"]
+    assert session.report.converted["repeated"] == 2
+
+
+def test_a_rewind_to_the_beginning_is_another_root() -> None:
+    session = read(
+        claude("user", "u1", None, "x"),
+        claude("assistant", "a1", "u1", "y"),
+        claude("user", "u2", None, "again"),
+        claude("assistant", "a2", "u2", "w"),
+    )
+    assert path(session) == ["u2", "a2"]
+    assert session.report.problem_count == 0
 
 
 def test_text_that_was_put_in_is_no_prompt_but_is_in_the_context() -> None:
@@ -118,7 +208,7 @@ def test_text_that_was_put_in_is_no_prompt_but_is_in_the_context() -> None:
     )
     assert entry(session, "u1")["type"] == "custom_message"
     assert entry(session, "u1")["display"] is False
-    assert as_log(session).tree.first_user() != 1
+    assert list(as_log(session).tree.user_rows(1)) != [1]
 
 
 def test_a_summary_without_its_boundary_and_the_other_way_round() -> None:
@@ -314,3 +404,59 @@ def test_a_title_that_is_written_again_is_one_title() -> None:
     session = read(*START, *titles, *titles)
     assert [it["name"] for it in entries(session) if it["type"] == "session_info"] == ["Mine"]
     assert as_log(read(*START, titles[1])).tree.title == "Mine"
+
+
+def test_a_part_of_the_history_that_is_written_again_moves_no_leaf() -> None:
+    lines = [
+        claude("user", "a", None, "one"), claude("assistant", "b", "a", "two"),
+        claude("attachment", "b2", "b", attachment={"type": "prompt_snapshot"}),
+        {"type": "last-prompt", "leafUuid": "b2", "sessionId": SESSION},
+        claude("user", "c", "b2", "three"), claude("assistant", "d", "c", "four"),
+        claude("attachment", "e", "d", attachment={"type": "prompt_snapshot"}),
+        {"type": "last-prompt", "leafUuid": "e", "sessionId": SESSION},
+    ]  # fmt: skip
+    for count in range(1, len(lines) + 1):
+        session = imported(jsonl(*lines, *lines[:count]))
+        assert session.leaf == "d"
+        assert session.conversation_count == 4
+
+
+@pytest.mark.parametrize(
+    ("fields_of_lines", "automated", "takers"),
+    [
+        ([{"entrypoint": "sdk-cli", "promptSource": "sdk"}], True, []),
+        ([{"promptSource": "sdk"}], True, []),
+        ([{}, {"promptSource": "sdk"}], True, []),
+        ([{"entrypoint": "cli", "promptSource": "typed"}], False, []),
+        ([{"entrypoint": "claude-vscode", "promptSource": "sdk"}], False, []),
+        ([{"promptSource": "system"}], False, []),
+        ([{"promptSource": "typed"}, {"promptSource": "sdk"}], False, []),
+        ([{"promptSource": "sdk"}, {"promptSource": "queued"}], True, ["person"]),
+        ([{"entrypoint": "sdk-cli"}, {"entrypoint": "cli"}, {"entrypoint": "sdk-cli"}], True, ["person"]),
+        ([{"entrypoint": "sdk-ts", "promptSource": "typed"}], False, []),
+    ],
+)
+def test_the_source_of_its_prompts_decides_whether_a_session_is_automated(
+    fields_of_lines: list[dict[str, str]], automated: bool, takers: list[str]
+) -> None:
+    lines = [
+        claude("user", f"u{number}", f"u{number - 1}" if number else None, f"Go {number}", **some)
+        for number, some in enumerate(fields_of_lines)
+    ]
+    session = read(*lines)
+    taken = [it["data"]["by"] for it in entries(session) if it.get("customType") == TAKEN_OVER_TYPE]
+    assert (origin(session).get("automated", False), taken) == (automated, takers)
+
+
+@pytest.mark.parametrize(
+    ("stop", "here"),
+    [
+        ("end_turn", "stop"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("refusal", "error"),
+    ],
+)
+def test_the_reason_of_a_stop_is_that_of_the_api(stop: str, here: str) -> None:
+    session = imported(jsonl(claude("user", "u", None, "hi"), claude("assistant", "a", "u", "yo", stop=stop)))
+    assert entry(session, "a")["message"]["stopReason"] == here

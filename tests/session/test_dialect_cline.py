@@ -1,11 +1,17 @@
 """The readers of Cline's files: messages become a conversation, whichever program of Cline wrote them."""
 
 import json  # noqa: TID251 - files of other programs are written as they write them
+from collections import Counter
 from copy import deepcopy
+from itertools import pairwise
 from typing import Any
 
-from sessiond.session.dialects import known
+import pytest
+
+from sessiond.agents import known
 from sessiond.session.dialects.import_builder import Imported
+from sessiond.session.dialects.source import FIRST_LINES
+from sessiond.session.tree import lines
 from support import dialects
 from support.dialect_files import CLINE, CLINE_TASK, bytes_of
 from support.dialects import entry, imported, origin, tree
@@ -138,3 +144,106 @@ def test_a_system_prompt_and_items_that_are_no_messages_are_kept() -> None:
     assert found.report.preserved == {"header": 1, "other": 1}
     assert any("You are an assistant." in raw for raw in dialects.kept(found).values())
     assert found.report.problems == []
+
+
+def ids(data: bytes, **how: Any) -> list[str]:
+    """The ids of the entries of the conversation."""
+    found = imported(data, name=SESSION_PATH.rpartition("/")[2], sourcePath=SESSION_PATH, **how)
+    return [it.id for it in found.entries[1 : found.conversation_count + 1]]
+
+
+def places_of_messages(data: bytes) -> list[int]:
+    """Where each message begins in the bytes of `CLINE`, and where the last one ends."""
+    starts = [data.index(f'{{"id": "msg_{number}"'.encode()) for number in range(1, 7)]
+    return [*starts, data.index(b'], "systemPrompt"')]
+
+
+def test_a_document_that_is_cut_anywhere_gives_its_complete_messages_and_is_named() -> None:
+    data = json.dumps(CLINE).encode()
+    places, whole = places_of_messages(data), ids(data)
+    ends = [*(place - len(", ") for place in places[1:-1]), places[-1]]
+    assert known.detect_whole(data[: places[0]]) is None
+    for end in (*range(places[1], len(data), 7), len(data) - 1):
+        found = read_bytes(data[:end])
+        count = sum(place <= end for place in ends)
+        expected = read({**CLINE, "messages": CLINE["messages"][:count]}, SESSION_PATH)
+        assert [it[0] for it in tree(found)] == [it[0] for it in tree(expected)]
+        assert (found.is_cut, found.report.problem_count) == (True, 1)
+    assert whole == [it[0] for it in tree(session())]
+
+
+def read_bytes(data: bytes, **how: Any) -> Imported:
+    return imported(data, name=SESSION_PATH.rpartition("/")[2], sourcePath=SESSION_PATH, **how)
+
+
+@pytest.mark.parametrize("put", [b"", b"\0" * 700], ids=["lost", "NULs"])
+def test_bytes_that_are_lost_in_a_message_cost_no_other_message(put: bytes) -> None:
+    data = json.dumps(CLINE).encode()
+    said = [text_of_message(it) for it in CLINE["messages"]]
+    for number, (start, end) in enumerate(pairwise(places_of_messages(data)[:-1])):
+        for cut in range(start + 1, end - len(", ") - 1, 4):
+            found = read_bytes(data[:cut] + put + data[end - len(", ") :])
+            texts = json.dumps([entry(found, name) for name, _, _ in tree(found)])
+            assert [it for it in said if texts.count(it) != 1 and it != said[number]] == []
+            assert found.is_cut
+            assert found.report.problem_count
+
+
+def test_each_message_of_a_damaged_document_is_decoded_once_beyond_those_that_show_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = [
+        {"role": "user", "content": [{"type": "text", "text": f"Heron {it}"}], "id": f"m{it}"}
+        for it in range(200)
+    ]
+    raw = [json.dumps(it).encode() for it in said]
+    decoded: Counter[bytes] = Counter()
+    loads = lines.loads
+
+    def counted(line: bytes) -> Any:
+        decoded[bytes(line)] += 1
+        return loads(line)
+
+    monkeypatch.setattr(lines, "loads", counted)
+    found = read_bytes(json.dumps({**CLINE, "messages": said}).encode().partition(b', "id": "m199"')[0])
+    assert len(messages(found, "user")) == 199
+    assert [decoded[it] for it in raw[FIRST_LINES:-1]] == [1] * (199 - FIRST_LINES)
+    assert max(decoded[it] for it in raw[:FIRST_LINES]) == 2
+
+
+def text_of_message(message: dict[str, Any]) -> str:
+    """A text that only this message of `CLINE` has."""
+    content = message["content"]
+    blocks = content if isinstance(content, list) else [{"text": "And the storks?"}]
+    text: str = next(it["text"] for it in [*blocks, {"text": "code 1"}] if "text" in it)
+    return text.partition(">")[2].partition("<")[0] if text.startswith("<") else text
+
+
+def test_a_document_that_is_being_written_waits_for_its_end() -> None:
+    data = json.dumps(CLINE).encode()
+    found = read_bytes(data[: places_of_messages(data)[3] + 9], growing=True)
+    assert found.report.held_back_count == 1
+    assert (found.report.problems, found.report.preserved) == ([], {})
+    assert [it[0] for it in tree(found)] == ids(data)[: len(tree(found))]
+
+
+def test_a_message_that_is_in_the_file_twice_is_read_once() -> None:
+    document = deepcopy(CLINE)
+    document["messages"] += document["messages"][1:4]
+    found = read(document, SESSION_PATH)
+    assert [it[:2] for it in tree(found)] == [it[:2] for it in tree(session())]
+    assert found.report.converted["repeated"] == 3
+
+
+def test_a_session_is_recognized_by_the_messages_that_are_known() -> None:
+    for number in range(3):
+        document = deepcopy(CLINE)
+        document["messages"].insert(number, {"id": "x", "role": "narrator", "ts": 1})
+        assert known.detect(json.dumps(document).encode()) == "cline"
+        assert known.detect(json.dumps([{"role": "narrator"}, *CLINE_TASK]).encode()) == "cline"
+
+
+def test_a_folder_that_was_copied_has_the_same_session() -> None:
+    path = SESSION_PATH.replace("/1772352000000_k3v9p/", "/copy/")
+    assert read(CLINE, path, sessionId="1772352000000_k3v9p").source_id == session().source_id
+    assert read(CLINE, path, sessionId="copy").parent_source == "copy"

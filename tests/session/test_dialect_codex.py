@@ -214,3 +214,31 @@ def test_codex_names_the_origin_of_each_part() -> None:
     assert spoken("user.text") == ["user"]
     assert spoken("environments.environment_context") == ["custom_message"]
     assert spoken("unknown") == ["custom_message"]
+
+
+def test_a_line_that_is_there_twice_is_one_entry() -> None:
+    lines = [
+        meta(),
+        said("user", "one"),
+        said("assistant", "two"),
+        said("user", "three"),
+        said("assistant", "four"),
+    ]
+    lines = [{**line, "timestamp": f"2026-01-01T00:00:{second:02}.000Z"} for second, line in enumerate(lines)]
+    once = imported(jsonl(*lines))
+    for again in ([*lines, *lines[1:3]], [*lines[:3], lines[2], *lines[3:]], [*lines, *lines]):
+        twice = imported(jsonl(*again))
+        assert [it.id for it in twice.entries] == [it.id for it in once.entries]
+        assert twice.leaf == once.leaf
+        assert twice.report.converted["repeated"] == len(again) - len(lines)
+
+
+def test_lines_that_a_fork_copies_at_one_time_may_be_said_twice() -> None:
+    lines = [
+        meta(),
+        said("user", "go on"),
+        said("assistant", "done"),
+        said("user", "go on"),
+        said("assistant", "done"),
+    ]
+    assert imported(jsonl(*lines)).conversation_count == 4

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from support import dialects
 from support.dialect_files import COPILOT
 from support.dialects import entries, entry, imported, jsonl, tree
@@ -109,4 +109,72 @@ def test_a_result_without_its_call_and_an_event_without_an_id_are_kept() -> None
     lost = {**COPILOT[8], "data": {**COPILOT[8]["data"], "toolCallId": "other"}}
     nameless = {"type": "user.message", "data": {"content": "hello"}, "parentId": None}
     found = imported(jsonl(COPILOT[0], lost, nameless, b"torn{"))
-    assert found.report.preserved == {"tool.execution_complete": 1, "user.message": 1, "unreadable": 1}
+    assert found.report.preserved == {"user.message": 1, "unreadable": 1}
+    assert "toolResult" in [it.role for it in found.entries]
+    assert [it.line for it in found.report.problems] == [2, 4]
+
+
+def happened(type: str, id: str, **data: Any) -> dict[str, Any]:
+    return {"type": type, "id": id, "parentId": None, "timestamp": "2026-11-28T09:15:26.458Z", "data": data}
+
+
+def recorded(id: str, call: str, session: str = "s1", **tokens: Any) -> dict[str, Any]:
+    accounting = {"sourceSessionId": session, "sequence": 1, "usageId": call}
+    usage = {"model": "model-a", "apiCallId": call, "cost": 1.0, "accounting": accounting, **tokens}
+    return happened("session.usage_record", id, usage=usage)
+
+
+def usages(*lines: dict[str, Any]) -> list[dict[str, Any]]:
+    """The usages of a file, in requests of their own or in answers."""
+    start = happened("session.start", "e0", sessionId="s1", copilotVersion="1.0.102", selectedModel="model-a")
+    found = entries(imported(jsonl(start, *lines)))
+    return [it.get("message", it)["usage"] for it in found if "usage" in it.get("message", it)]
+
+
+def test_a_recorded_request_counts_with_its_cache_and_its_reasoning() -> None:
+    record = recorded(
+        "e1",
+        "chatcmpl-1",
+        inputTokens=100,
+        outputTokens=9,
+        cacheReadTokens=40,
+        cacheWriteTokens=5,
+        reasoningTokens=4,
+    )
+    [usage] = usages(record)
+    assert [usage[it] for it in ("input", "output", "cacheRead", "cacheWrite", "reasoningTokens", "totalTokens")] == [
+        55, 9, 40, 5, 4, 109,
+    ]  # fmt: skip
+    assert usage["cost"]["total"] == 0
+
+
+def test_an_answer_whose_request_is_recorded_counts_once() -> None:
+    answer = happened("assistant.message", "e2", content="Two.", apiCallId="chatcmpl-1", outputTokens=9)
+    assert [
+        it["totalTokens"]
+        for it in usages(recorded("e1", "chatcmpl-1", inputTokens=100, outputTokens=9), answer)
+    ] == [109]
+    assert [it["totalTokens"] for it in usages(answer)] == [9]
+
+
+def test_requests_of_sub_agents_and_repeated_ids_are_requests_of_their_own() -> None:
+    tokens: dict[str, Any] = {"inputTokens": 50, "outputTokens": 5}
+    records = [
+        recorded("e1", "call-1", **tokens),
+        recorded("e2", "call-1", "s2", **tokens),
+        recorded("e3", "call-2", **tokens),
+    ]
+    start = happened("session.start", "e0", sessionId="s1", copilotVersion="1.0.102")
+    found = entries(imported(jsonl(start, *records)))
+    assert [it["requestKey"] for it in found if it["type"] == "model_usage"] == [
+        "s1/call-1",
+        "s2/call-1",
+        "s1/call-2",
+    ]
+
+
+def test_the_request_of_a_compaction_counts_also_if_it_gave_no_summary() -> None:
+    spent = {"requestCount": 1, "inputTokens": 50, "outputTokens": 5}
+    for summary in ({"summaryContent": "Birds."}, {}):
+        line = happened("session.compaction_complete", "e1", compactionTokensUsed=spent, **summary)
+        assert [it["totalTokens"] for it in usages(line)] == [55]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from sessiond.session.dialects.import_builder import Imported
 from support import dialects
 from support.dialect_files import CURSOR

@@ -3,8 +3,10 @@
 import json  # noqa: TID251 - files of other programs are written as they write them
 from typing import Any
 
+import pytest
+
 from support.dialect_files import GEMINI
-from support.dialects import entries, entry, imported, jsonl, kept, origin, path, tree
+from support.dialects import as_log, entries, entry, imported, jsonl, kept, origin, path, tree
 
 HEADER = {
     "sessionId": "33333333-2222-4333-8444-555555555555", "projectHash": "0f", "startTime": "2026-01-01T00:00:00.000Z",
@@ -148,6 +150,77 @@ def test_a_resume_that_empties_the_history_and_adds_it_again_adds_nothing_to_the
     assert not list(kept(session))
 
 
+@pytest.mark.parametrize(
+    "first", [[], [history(message("c", "user", "<session_context>Monday</session_context>"))]]
+)
+def test_a_context_of_another_day_is_no_compaction_and_doubles_nothing(first: list[dict[str, Any]]) -> None:
+    said = [message("a", "user", "First"), message("b", "gemini", "Second")]
+    again = [{**it, "id": f"{it['id']}2"} for it in said]
+    lines: list[Any] = [HEADER, *first, *said]
+    for day, prompt in (("Tuesday", "Third"), ("Wednesday", "Fourth"), ("Wednesday", "Fifth")):
+        context = message("c", "user", f"<session_context>{day}</session_context>")
+        asked = message(prompt, "user", prompt)
+        lines += [HEADER, *([history(context)] if first else []), history(context, *again), asked]
+        again += [asked]
+        session = read(*lines)
+        assert [it for it in texts(session) if not it.startswith("<")] == [
+            "First",
+            "Second",
+            *[it["content"] for it in again[2:]],
+        ]
+    assert not any(it["type"] == "compaction" for it in entries(session))
+    added = [it["content"][0]["text"] for it in entries(session) if it["type"] == "custom_message"]
+    assert [day for text in added for day in ("Monday", "Tuesday", "Wednesday") if day in text] == [
+        *(["Monday"] if first else []), "Tuesday", "Wednesday",
+    ]  # fmt: skip
+
+
+CONTEXT = "<session_context>folders</session_context>"
+
+
+def copied_at_a_resume() -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A session with a call, and the copies of its messages with other ids and a shortened result."""
+    said = [
+        message("a", "user", "First"), message("b", "gemini", "", toolCalls=[call("one", "a long result")]),
+        message("c", "gemini", "Second"),
+    ]  # fmt: skip
+    function = {"functionCall": {"id": "one", "name": "read_file", "args": {"file_path": "one"}}}
+    copies = [
+        message("a2", "user", [{"text": CONTEXT}, {"text": "First"}]), message("b2", "gemini", [function]),
+        message("r2", "user", call("one", "shortened")["result"]), message("c2", "gemini", [{"text": "Second"}]),
+    ]  # fmt: skip
+    return said, copies
+
+
+def test_a_history_that_is_copied_with_other_ids_to_shorten_its_results_adds_nothing() -> None:
+    said, copies = copied_at_a_resume()
+    context = history(message("x", "user", CONTEXT))
+    session = read(HEADER, context, *said, *copies, history(*copies), message("d", "user", "Third"))
+    assert [role for _, _, role in tree(session) if role != "model_usage"] == [
+        "custom_message", "user", "assistant", "toolResult", "assistant", "user",
+    ]  # fmt: skip
+    assert texts(session)[-4:] == ["First", "a long result", "Second", "Third"]
+    assert entry(session, "d")["parentId"] == "c"
+
+
+def test_a_copied_history_that_comes_back_without_its_prompt_keeps_the_prompt_on_the_path() -> None:
+    said, copies = copied_at_a_resume()
+    context = message("x", "user", CONTEXT)
+    third = message("d", "user", "Third")
+    session = read(
+        HEADER, history(context), *said, *copies, history(*copies), third, HEADER, history(context),
+        history(context, *copies[1:], third), message("e", "user", "Fourth"),
+    )  # fmt: skip
+    assert texts(session) == ["First", "a long result", "Second", "Third", "Fourth"]
+    assert len([it for it in entries(session) if it["type"] == "message"]) == 6
+
+
+def test_a_prompt_that_is_said_again_is_no_copy() -> None:
+    said, _ = copied_at_a_resume()
+    session = read(HEADER, history(message("x", "user", CONTEXT)), *said, message("d", "user", "First"))
+    assert texts(session)[-2:] == ["Second", "First"]
+
+
 def test_a_result_in_a_repeated_history_belongs_to_its_own_call() -> None:
     both = [call("one", "1")["result"][0], call("two", "2")["result"][0]]
     calls = [{**call("one"), "result": both}, {**call("two"), "result": both}]
@@ -165,6 +238,34 @@ def test_a_history_that_begins_anew_is_a_compaction_with_its_summary() -> None:
         ("s", "compaction"), ("t", "assistant"), ("c", "user"),
     ]  # fmt: skip
     assert (entry(session, "s")["summary"], entry(session, "s")["firstKeptEntryId"]) == ("They met.", None)
+
+
+def test_a_resume_after_a_compaction_adds_no_copy_of_the_messages_that_it_kept() -> None:
+    def again(*names: str) -> list[dict[str, Any]]:
+        known = {"s": ("user", "They met."), "t": ("gemini", "Got it."), "l": ("gemini", "Last")}
+        known |= {"c": ("user", "Kept question"), "d": ("gemini", "Kept answer")}
+        return [message(f"{it}2", *known[it]) for it in names]
+
+    context = history(message("x", "user", CONTEXT))
+    begun = [
+        HEADER, context, message("a", "user", "Old question"), message("b", "gemini", "Old answer"),
+        message("c", "user", "Kept question"), message("d", "gemini", "Kept answer"),
+        history(message("x", "user", CONTEXT), *again("s", "t", "c", "d")), message("l", "gemini", "Last"),
+    ]  # fmt: skip
+    resumed = [HEADER, context, history(message("x", "user", CONTEXT), *again("s", "t", "c", "d", "l"))]
+    session = read(*begun, *resumed, message("e", "user", "Now"), *resumed[:2], history(
+        message("x", "user", CONTEXT), *again("s", "t", "c", "d", "l"), message("e", "user", "Now")
+    ), message("f", "gemini", "Yes"))  # fmt: skip
+    assert [it["id"] for it in entries(session) if it["type"] == "message"] == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "l",
+        "e",
+        "f",
+    ]
+    assert list(as_log(session).context().entry_ids) == ["s2", "c", "d", "l", "e", "f"]
 
 
 def test_a_history_that_was_cut_or_changed_leaves_a_branch() -> None:
@@ -225,3 +326,12 @@ def test_every_text_is_in_an_entry_and_in_order_on_the_path() -> None:
         "Read the plan", "I read it.", "the plan", "Exit code 1", "The plan has two steps.", "Do step one", "written",
         "Step one is done.", "Do step two", "Step two is done.", "And step three?", "There is none.",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_document_that_is_cut_gives_its_complete_messages(indent: int | None) -> None:
+    document = {**HEADER, "messages": [message("a", "user", "one"), message("b", "gemini", "two")]}
+    data = json.dumps(document, indent=indent).encode()
+    session = imported(data[: data.index(b"two")])
+    assert [it[2] for it in tree(session)] == ["user"]
+    assert (session.source_id, session.report.problem_count) == (HEADER["sessionId"], 1)

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from sessiond.session.dialects.import_builder import Imported
 from support import golden
-from support.dialects import imported
+from support.dialect_files import FILES as FILES_OF_AGENTS
+from support.dialects import imported, jsonl
 
 OURS = Path(__file__).resolve().parents[1] / "data" / "dialects"
 FILES = [
@@ -58,3 +59,13 @@ def test_every_file_is_whole_and_says_what_became_of_each_line(file: Any) -> Non
     assert session.leaf in seen
     account = session.report
     assert sum(account.converted.values()) + sum(account.preserved.values()) >= data.count(b"\n")
+
+
+@pytest.mark.parametrize("agent", ["pi", "qwen", "copilot"])
+def test_a_line_that_is_there_twice_is_one_entry_and_moves_no_leaf(agent: str) -> None:
+    lines = FILES_OF_AGENTS[agent]
+    once = imported(jsonl(*lines))
+    for line in lines:
+        twice = imported(jsonl(*lines, line))
+        assert twice.conversation_count == once.conversation_count, line
+        assert twice.leaf == once.leaf, line

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from sessiond.session.dialects.import_builder import IMPORT_TYPE, Imported
 from sessiond.session.dialects.source import Source
 from support.dialect_files import FILES

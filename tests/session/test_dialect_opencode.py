@@ -4,8 +4,10 @@ import json  # noqa: TID251 - files of other programs are written as they write 
 from copy import deepcopy
 from typing import Any
 
+import pytest
+
 from support.dialect_files import OPENCODE
-from support.dialects import as_log, entries, entry, imported, kept, origin, path, tree
+from support.dialects import as_log, entries, entry, imported, jsonl, kept, origin, path, tree
 
 
 def read(document: Any, **how: Any) -> Any:
@@ -130,3 +132,20 @@ def test_a_document_with_messages_that_cannot_be_read_is_kept() -> None:
     )
     assert list(kept(session)) == [1]
     assert session.report.problem_count == 1
+
+
+@pytest.mark.parametrize("title", ["New session - 2026-11-28T11:58:00.097Z", "Untitled session"])
+def test_a_title_that_stands_for_none_is_none(title: str) -> None:
+    document = {**OPENCODE, "info": {**OPENCODE["info"], "title": title}}
+    assert as_log(imported(jsonl(document))).tree.title is None
+
+
+def test_a_message_and_a_part_that_are_no_json_are_problems() -> None:
+    torn = {"type": "unreadable", "raw": '{"type": "te'}
+    broken = {"info": {**torn, "id": "msg_2"}, "parts": [said("lost")]}
+    session = read(document(message("msg_1", "user", said("hello"), torn), broken))
+    assert [it.message for it in session.report.problems] == [
+        "a part of the message msg_1 is not JSON",
+        "the message msg_2 is not JSON",
+    ]
+    assert "lost" in kept(session)[1]

@@ -84,6 +84,20 @@ def test_a_compression_that_repeats_nothing_is_followed_by_its_other_contents() 
     assert entry(session, "c")["firstKeptEntryId"] is None
 
 
+def test_a_compression_before_the_model_got_a_result_is_followed_by_the_result() -> None:
+    calls = {"functionCall": {"id": "call_1", "name": "read_file", "args": {}}}
+    result = {"functionResponse": {"id": "call_1", "name": "read_file", "response": {"output": "a heron"}}}
+    session = read(
+        line("a", None, "user", said("one")), line("b", "a", "assistant", calls), line("r", "b", "tool_result", result),
+        compression("c", "r", ("user", said("They met.")), ("model", calls)),
+        line("d", "c", "assistant", said("It is a heron.")),
+    )  # fmt: skip
+    context = as_log(session).context()
+    assert list(context.entry_ids) == ["c", "c-2", "c-a1", "d"]
+    found = entry(session, "c-a1")["message"]
+    assert (found["toolCallId"], found["content"]) == ("call_1", [{"type": "text", "text": "a heron"}])
+
+
 def test_text_of_the_program_in_the_name_of_the_user_is_no_message_of_the_user() -> None:
     session = read(
         line("a", None, "user", said("one")),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from sessiond.session.state.updates import state_at
 from sessiond.session.tree import steps
 from support.dialect_files import DATA, FILES, GO, HOME, NOVA, OPERATOR, PI4, bytes_of

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sessiond.agents.nova.writer import to_nova
+from sessiond.agents.writing import WRITERS
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
-from sessiond.session.dialects.to_nova import to_nova
-from sessiond.session.dialects.writing import WRITERS
 from support.dialects import entries, imported, is_beside
 from support.logs import time_of
 from support.whole_sessions import calls, messages, text_blocks, texts, thoughts, times, wholes

@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_turns import accepts_data, native_conversation
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.formats.conversation import Call
 from support.dialects import as_log, imported
 from support.logs import assistant, compaction, tool_call, tool_result, user

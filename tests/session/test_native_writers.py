@@ -1,13 +1,19 @@
 """The sessions that are written for agents to resume: what each agent demands of a line, and what is in it."""
 
+import json  # noqa: TID251 - a document as OpenCode writes it
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.session.dialects import native_ids
-from sessiond.session.dialects.exported import ExportedSession
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
+from sessiond.session.formats.build import NO_USAGE
 from sessiond.session.formats.legal import NO_RESULT
+from sessiond.session.tree.origin import OriginStep
+from support.dialects import as_log, imported
 from support.formats import PNG
 from support.logs import assistant, compaction, entry, label, leaf, message, tool_call, tool_result, user
 from support.native_sessions import exported, native
@@ -76,8 +82,8 @@ def test_a_compaction_is_applied(agent: str) -> None:
         user("forgotten"), assistant("gone"), user("kept"), compaction("they met", "e3"), assistant("later")
     )
     lines, losses = native(agent, whole)
-    text = str(lines)
-    assert "forgotten" not in text
+    text = str([it.get("messages", it) for it in lines])  # without the title of OpenCode
+    assert "forgotten" not in str(lines)
     assert text.index("they met") < text.index("kept") < text.index("later")
     assert losses.lost["entry before a compaction"] == 2
 
@@ -269,3 +275,136 @@ def test_edits_are_applied_for_oh_my_pi_which_does_not_know_them() -> None:
     lines, _ = native("oh-my-pi", whole)
     assert [it["type"] for it in lines] == ["session", "message"]
     assert lines[1]["message"]["content"] == [{"type": "text", "text": "right"}]
+
+
+SKILLS = "<skills_instructions>\n- pdf: reads PDF files\n</skills_instructions>"
+OPENED = "<ide_opened_file>The user opened /x.py in the IDE.</ide_opened_file>"
+COMMAND = (
+    "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
+    "<command-args>the parser</command-args>"
+)
+
+
+def with_added_text(**fields: Any) -> ExportedSession:
+    """A session in which the agent has put text before, between and around the words of the user."""
+    return exported(
+        entry("custom_message", customType="codex.developer", content=SKILLS, display=False),
+        user([{"type": "text", "text": OPENED}, {"type": "text", "text": "rename the parser"}]),
+        entry("custom_message", customType="claude-code.skill_listing", content="pdf: reads", display=False),
+        assistant([THOUGHT, {"type": "text", "text": "renamed"}], stopReason="stop"),
+        user("<local-command-stdout>Total cost: $1</local-command-stdout>"),
+        user("<bash-input>ls -l</bash-input>"), user("<bash-stdout>two files</bash-stdout>"),
+        user(COMMAND), entry("custom_message", customType="claude-code.meta", content="You review", display=False),
+        assistant("reviewed", stopReason="stop"), user("<command-name>/clear</command-name>"),
+        entry("custom_message", customType="my-extension", content="from an extension", display=False),
+        agent="claude-code", **fields,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_another_agent_is_not_told_what_the_first_one_added(agent: str) -> None:
+    lines, losses = native(agent, with_added_text())
+    written = str(lines)
+    for added in (
+        "reads PDF",
+        "pdf: reads",
+        "The user opened",
+        "Total cost",
+        "You review",
+        "/clear",
+        "skill_listing",
+    ):
+        assert added not in written
+    order = [
+        "rename the parser",
+        "renamed",
+        "ls -l",
+        "two files",
+        "/review the parser",
+        "reviewed",
+        "from an extension",
+    ]
+    assert [it for it in order if it in written] == order
+    assert sorted(order, key=written.index) == order
+    assert THOUGHT["thinking"] not in written
+    kinds = {
+        "skills_instructions": 1, "ide_opened_file": 1, "skill_listing": 1, "local-command-stdout": 1, "meta": 1,
+        "command to the agent": 1,
+    }  # fmt: skip
+    prefix = "text that the agent added: "
+    assert {
+        it.removeprefix(prefix): count for it, count in losses.lost.items() if it.startswith(prefix)
+    } == kinds
+    assert losses.lost["thinking"] == 1
+
+
+@pytest.mark.parametrize("agent", ["pi", "oh-my-pi"])
+def test_a_session_of_pi_stays_complete_in_pi(agent: str) -> None:
+    whole = replace(with_added_text(), agent="pi")
+    lines, losses = native(agent, whole)
+    assert [it.get("id") for it in lines[1:]] == [it["id"] for it in whole.entries]
+    assert all(it in str(lines) for it in ("reads PDF", "The user opened", "You review", THOUGHT["thinking"]))
+    assert not losses.lost
+
+
+LINEAGE = (OriginStep("claude-code", "first-session"), OriginStep("gemini", "second-session"))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_copy_names_the_sessions_that_it_goes_on_from_and_the_version_of_its_agent(agent: str) -> None:
+    whole = replace(with_added_text(), lineage=LINEAGE)
+    losses = ConversionLosses()
+    target = native_ids.target_of(agent, whole, version="99.1.2")
+    data = NATIVE_WRITERS[agent](whole, losses, target)
+    read = imported(data)
+    assert read.untouched_copy_of == "second-session"
+    assert (found := as_log(read).tree.origin) is not None
+    assert found.lineage == LINEAGE
+    assert found.version == ("99.1.2" if agent in ("claude-code", "codex", "opencode", "qwen") else None)
+    assert not read.report.preserved, "the mark is no unknown field"
+    assert '"foreign":{"sessiond"' not in data.decode()
+    longer = data + data.splitlines(keepends=True)[-1] if agent != "opencode" else None
+    if longer is not None:
+        assert imported(longer).untouched_copy_of is None
+        assert (continued := as_log(imported(longer)).tree.origin) is not None
+        assert continued.lineage == LINEAGE
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_export_has_no_lineage(agent: str) -> None:
+    data = NATIVE_WRITERS[agent](with_added_text(), ConversionLosses())
+    assert b'"lineage"' not in data
+    assert imported(data).untouched_copy_of is None
+
+
+def test_a_document_of_opencode_with_another_message_is_no_untouched_copy() -> None:
+    data = NATIVE_WRITERS["opencode"](replace(with_added_text(), lineage=LINEAGE), ConversionLosses())
+    document = json.loads(data)
+    document["messages"].append(
+        {"info": {"id": "msg_zzzz", "role": "user", "time": {"created": 1_900_000_000_000}}, "parts": []}
+    )
+    assert imported(json.dumps(document).encode()).untouched_copy_of is None
+
+
+@pytest.mark.parametrize("agent", OTHERS)
+def test_a_compaction_without_a_summary_hands_no_empty_one_over(agent: str) -> None:
+    whole = exported(user("question"), compaction("", "e1"), assistant("answer"), user("and now?"))
+    lines, _ = native(agent, whole)
+    assert "summary" not in str(lines)
+    assert str(lines).index("question") < str(lines).index("answer") < str(lines).index("and now?")
+
+
+@pytest.mark.parametrize("agent", OTHERS)
+def test_a_version_that_is_not_known_is_not_made_up_where_the_agent_can_do_without(agent: str) -> None:
+    lines, _ = native(agent, a_task())
+    assert ("version" in str(lines)) == (agent in ("codex", "opencode"))
+
+
+def test_opencode_gets_the_first_words_of_the_user_as_a_title() -> None:
+    lines, _ = native("opencode", with_added_text())
+    assert lines[0]["info"]["title"] == "rename the parser"
+
+
+def test_an_answer_whose_usage_is_unknown_loses_none() -> None:
+    _, losses = native("codex", exported(user("Hi"), assistant("Hello", usage=NO_USAGE)))
+    assert "usage of an answer" not in losses.lost

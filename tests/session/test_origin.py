@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sessiond.session.dialects import home
+from sessiond.agents.pi import reader as home
 from sessiond.session.dialects.source import Source
 from sessiond.session.listing.log_ends import facts_of_ends
 from sessiond.session.tree.origin import LogOrigin, origin_of
@@ -37,13 +37,13 @@ def tree_of(*lines: logs.Line) -> Tree:
 def test_an_origin_has_agent_id_file_and_version() -> None:
     tree = tree_of(origin(), logs.user("hello"))
     assert tree.origin == ORIGIN
-    assert not tree.origin_is_gone
+    assert tree.origin_state == "present"
 
 
 def test_the_first_origin_counts_and_the_last_state() -> None:
     tree = tree_of(origin(), state("gone"), origin(sourceId="other"), state("present"), state("gone"))
     assert tree.origin == ORIGIN
-    assert tree.origin_is_gone
+    assert tree.origin_state == "gone"
 
 
 def test_an_agent_that_is_named_wins_over_the_format() -> None:
@@ -52,7 +52,7 @@ def test_an_agent_that_is_named_wins_over_the_format() -> None:
     assert named.agent == "oh-my-pi"
 
 
-@pytest.mark.parametrize(("file", "agent"), [("omp-18.3.4.jsonl", "oh-my-pi"), ("pi-1.5.2.jsonl", "pi")])
+@pytest.mark.parametrize(("file", "agent"), [("omp-18.3.4.jsonl", "oh-my-pi"), ("pi-1.6.0.jsonl", "pi")])
 def test_a_session_that_oh_my_pi_wrote_names_it(file: str, agent: str) -> None:
     data = (PEERS / file).read_bytes()
     read = home.read(Source(name=file, data=data, modified="2026-01-01T00:00:00.000Z"))
@@ -82,7 +82,7 @@ def test_the_beginning_of_a_log_gives_its_origin() -> None:
     )
     found = facts_of_ends(data[:2_000], data[-2_000:])
     assert found is not None
-    assert (found.origin, found.origin_is_gone) == (ORIGIN, True)
+    assert (found.origin, found.origin_state) == (ORIGIN, "gone")
 
 
 def test_a_beginning_that_ends_within_the_origin_does_not_suffice() -> None:
@@ -93,3 +93,37 @@ def test_a_beginning_that_ends_within_the_origin_does_not_suffice() -> None:
     found = facts_of_ends(data[:5_000], data[-2_000:])
     assert found is not None
     assert found.origin == ORIGIN
+
+
+ENDED = logs.entry(
+    "custom", customType="sessiond.originState", data={"state": "archived", "ended": True}, parent=None
+)
+
+
+@pytest.mark.parametrize(
+    ("after", "ended"),
+    [
+        ([], True),
+        ([state("archived")], True),
+        ([logs.entry("custom", customType="other", data={"ended": True})], True),
+        ([logs.user("and the owl?")], False),
+        ([logs.assistant("in the barn")], False),
+        ([logs.user("and the owl?"), ENDED], True),
+    ],
+)
+def test_the_end_of_an_agent_is_revoked_by_the_next_message_only(after: list[logs.Line], ended: bool) -> None:
+    some = (origin(), *FILLER, logs.user("hello", id="u1"), ENDED, *after)
+    tree = tree_of(*some)
+    assert tree.has_ended is ended
+    assert tree.origin_state == "archived"
+    data = logs.log(logs.header(), *some)
+    middle = data.index(b"filler", len(data) // 3)
+    found = facts_of_ends(data[:middle], data[middle:])
+    assert found is not None
+    assert found.has_ended is ended
+
+
+@pytest.mark.parametrize("value", [1, "true", None, [True]])
+def test_only_true_says_that_an_agent_has_ended(value: object) -> None:
+    entry = logs.entry("custom", customType="sessiond.originState", data={"state": "present", "ended": value})
+    assert not tree_of(origin(), logs.user("hello"), entry).has_ended

@@ -11,7 +11,7 @@ from support.logs import Loaded
 
 RECORDED = peer_statistics.recorded()
 WHOLE = {  # who knows every place where tokens are told in a file
-    "pi-1.5.2.jsonl": ("pi", "omp"), "omp-18.3.4.jsonl": ("omp",), "usage-pi.jsonl": ("pi",),
+    "pi-1.6.0.jsonl": ("pi", "omp"), "omp-18.3.4.jsonl": ("omp",), "usage-pi.jsonl": ("pi",),
     "usage-omp.jsonl": ("omp",),
 }  # fmt: skip
 CASES = [(file, peer) for file, peers in WHOLE.items() for peer in peers]
@@ -62,7 +62,7 @@ def test_messages_and_tool_calls_are_what_pi_counts(file: str) -> None:
     assert found.tool_calls == sum(found.tools.values()) == counted["toolCalls"]
 
 
-@pytest.mark.parametrize("file", ["pi-1.5.2.jsonl", "usage-pi.jsonl"])
+@pytest.mark.parametrize("file", ["pi-1.6.0.jsonl", "usage-pi.jsonl"])
 def test_shares_of_models_are_those_of_pi(file: str) -> None:
     shares = {
         model or "Tools/summaries": (pytest.approx(share.cost.total), share.tokens.total)

@@ -117,7 +117,8 @@ def test_a_session_is_summed_up() -> None:
         cwd="/home/dev/clock",
         parent_session="/old.jsonl",
         origin=None,
-        origin_is_gone=False,
+        origin_state="present",
+        has_ended=False,
     )
 
 
@@ -192,3 +193,9 @@ def test_a_message_of_another_shape_gives_no_prompt_and_no_time() -> None:
     odd = b'{"type":"message","id":"x","parentId":null,"message":{"role":"user","role":5}}\n'
     session = Loaded(json.dumps(header()).encode() + b"\n" + odd)
     assert summarize(session.tree, session.read).first_prompt is None
+
+
+@pytest.mark.parametrize("control", ["\0", "\x07", "\x1b", "\x7f", "\x9c"])
+def test_a_control_character_separates_words_in_a_preview(control: str) -> None:
+    assert preview.one_line(f"plover{control}heron", 80) == "plover heron"
+    assert preview.clean(f"a\t{control}\nb") == "a\t \nb"

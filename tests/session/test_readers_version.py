@@ -4,7 +4,7 @@ import hashlib
 
 import msgspec
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
 from sessiond.session.dialects.source import Source
 from support.dialect_files import FILES
 from support.dialects import jsonl
@@ -23,6 +23,7 @@ DIGESTS = {
     11: "948159aeab47424c",
     12: "b0ea69bf7cdfcc56",
     13: "a86c78bc376ac2e0",
+    14: "3d5cb50464adc5ec",
 }
 """The digest of what each version of the readers gives for the files of all dialects."""
 

@@ -264,7 +264,7 @@ def test_the_tree_counts_messages_entries_and_lines() -> None:
     session = loaded(header(), user("q"), assistant("a"), b"bad\n", entry("custom"), user("r", parent="e1"))
     tree = session.tree
     assert (tree.count_messages(), tree.count_entries(), tree.seq) == (3, 4, 5)
-    assert (tree.first_user(), tree.last_message(), tree.has_assistant()) == (1, 5, True)
+    assert (next(tree.user_rows(1)), tree.last_message(), tree.has_assistant()) == (1, 5, True)
     assert Tree().seq == -1
 
 

@@ -38,6 +38,20 @@ def test_a_text_is_one_clean_line_and_unspaced_scripts_are_parted() -> None:
     assert readable(searchable("全文x", 99)) == "全文x"
 
 
+@pytest.mark.parametrize("control", [*map(chr, range(32)), *map(chr, range(0x7F, 0xA0))], ids=ascii)
+def test_a_control_character_separates_words(control: str) -> None:
+    if control != "\x1b":  # it begins a terminal code
+        assert searchable(f"heron{control}ouzel", 99) == "heron ouzel"
+    assert [it.words for it in phrases(f"heron{control}ouzel")] in (
+        [("heron",), ("ouzel",)],
+        [("heron", "ouzel")],
+    )
+
+
+def test_characters_that_no_one_sees_do_not_separate_words() -> None:
+    assert searchable("her\u200fon \x1b[1mouz\x1b[0mel her\ufeffon", 99) == "heron ouzel heron"
+
+
 def test_words_fold_case_and_accents() -> None:
     assert [fold(word) for word in ("Café", "ÉTÉ", "Ключ", "全")] == ["cafe", "ete", "ключ", "全"]
 

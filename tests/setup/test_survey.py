@@ -19,6 +19,6 @@ def test_setup_counts_the_files_that_following_reads(tmp_path: Path) -> None:
     (sessions / "linked").symlink_to(tmp_path / "elsewhere")
     environ = {"HOME": str(tmp_path), "PATH": ""}
     [found] = found_agents(environ)
-    assert (found.agent.name, found.files, found.size) == ("codex", 2, 9)
+    assert (found.agent.name, found.files, found.size) == ("codex", 3, 12)
     counted = sources_of(AGENTS["codex"], environ).census().sources.values()
     assert (found.files, found.size) == (len(counted), sum(it.size for it in counted))

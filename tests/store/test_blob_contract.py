@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -54,6 +55,19 @@ async def test_a_missing_blob_is_absent(store: Store, name: str) -> None:
     assert (
         list(await store.blobs.trash([name], older_than_ns=time.time_ns(), folder="b", reason="test")) == []
     )
+
+
+async def test_the_content_of_a_file_becomes_a_blob(store: Store, tmp_path: Path) -> None:
+    results = []
+    for _ in range(2):
+        folder = Path(store.blobs.folder_for_files())
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f".{tmp_path.name}.0123456789ab.tmp"
+        file.write_bytes(DATA)
+        results.append(await store.blobs.put_file(str(file), HASH))
+        file.unlink(missing_ok=True)
+    assert results == [PutBlob(HASH, len(DATA), created=True), PutBlob(HASH, len(DATA), created=False)]
+    assert store.blobs.read(HASH) == DATA
 
 
 async def test_blobs_are_read_on_any_thread(store: Store) -> None:

@@ -95,6 +95,19 @@ async def test_a_damaged_blob_is_kept_in_the_trash_when_its_bytes_come_again(tmp
     assert kept.read_bytes() == b"other"
 
 
+async def test_a_file_takes_the_place_of_a_damaged_blob(tmp_path: Path) -> None:
+    async with file_store(tmp_path) as store:
+        await store.blobs.put(DATA)
+        (blobs_in(tmp_path) / HASH).write_bytes(b"damaged")
+        (blobs_in(tmp_path) / "new").write_bytes(DATA)
+        assert (await store.blobs.put_file(str(blobs_in(tmp_path) / "new"), HASH)).created
+        assert store.blobs.read(HASH) == DATA
+    assert names_in(blobs_in(tmp_path)) == {HASH}
+    assert [it.read_bytes() for it in (tmp_path / "data/trash").glob(f"blobs-damaged-*/{HASH}")] == [
+        b"damaged"
+    ]
+
+
 async def test_trashed_blobs_lie_in_a_folder_with_a_note(tmp_path: Path) -> None:
     async with file_store(tmp_path) as store:
         await store.blobs.put(DATA)

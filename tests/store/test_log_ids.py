@@ -147,6 +147,24 @@ async def test_the_record_that_was_used_longest_ago_makes_room(
         await last.close()
 
 
+@pytest.mark.parametrize("pause", [0, 10**18])
+async def test_an_open_log_whose_record_others_displaced_has_it_again_when_it_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pause: int
+) -> None:
+    """On a fast and on a slow machine: whether or not the file is old enough for its status to prove anything."""
+    monkeypatch.setattr(log_ids, "MAX_RECORDS", 2)
+    monkeypatch.setattr(log_ids, "_RACY_NS", pause)
+    async with file_store(tmp_path) as store:
+        log = await new_log(store, "session-0")
+        for number in range(1, 5):
+            await (await new_log(store, f"session-{number}")).close()
+        await log.close()
+    async with file_store(tmp_path) as store:
+        again = await store.open("session-0")
+        assert again.log_id == log.log_id
+        await again.close()
+
+
 async def test_large_growth_is_recorded_when_the_log_is_closed(tmp_path: Path) -> None:
     large = b"x" * (2 * log_ids.COVER_AT_ONCE) + b"\n"
     first, path = await closed_log(tmp_path, large)

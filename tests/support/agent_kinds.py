@@ -5,12 +5,13 @@ of each agent writes and that are kept on purpose. Any other kind is new.
 """
 
 import json  # noqa: TID251 - a list for people, in the form of the files beside it
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sessiond.agents import known
 from sessiond.agents.table import AGENTS
-from sessiond.session.dialects import known
 from sessiond.session.dialects.source import Source
 from support.real_agents import PROJECT, NativeSession, RealAgents, read_call
 from support.scripted_model import ScriptedModel
@@ -51,10 +52,38 @@ def two_turns(name: str, agents: RealAgents, model: ScriptedModel, project: Path
     model.when(QUESTION).calls(tool, **arguments).says(ANSWER)
     model.when(SECOND_QUESTION).says(SECOND_ANSWER)
     agents.turn(name, project, QUESTION)
-    last = agents.sessions(name)[-1]
-    native_id = reading(name, last.name, last.data).session_id
-    agents.resume(name, project, native_id, SECOND_QUESTION)
+    agents.resume(name, project, agents.native_id(name), SECOND_QUESTION)
     return agents.sessions(name)
+
+
+def long_session(
+    name: str,
+    agents: RealAgents,
+    model: ScriptedModel,
+    project: Path,
+    calls: int,
+    half_way: threading.Event | None = None,
+) -> NativeSession:
+    """Have an agent read so many files of 12 kB, one after the other, and answer once more after a resume.
+
+    The project has instructions of 14 kB, which some agents repeat in their sessions. The second half of the files
+    waits for the event `half_way`.
+    """
+    for instructions in ("CLAUDE.md", "AGENTS.md", "GEMINI.md", "QWEN.md"):
+        (project / instructions).write_text("Herons stand in reeds.\n" * 600, encoding="utf-8")
+    rule = model.when(QUESTION)
+    for number in range(calls):
+        file = project / f"notes-{number}.txt"
+        file.write_text(f"note {number}\n" + "a heron in the reeds\n" * 600, encoding="utf-8")
+        tool, arguments = read_call(name, file)
+        if half_way is not None and number == calls // 2:
+            rule.waits_for(half_way)
+        rule.calls(tool, **arguments)
+    rule.says(ANSWER)
+    model.when(SECOND_QUESTION).says(SECOND_ANSWER)
+    agents.turn(name, project, QUESTION)
+    agents.resume(name, project, agents.native_id(name), SECOND_QUESTION)
+    return agents.sessions(name)[-1]
 
 
 def news(name: str, file_name: str, data: bytes) -> Iterator[str]:

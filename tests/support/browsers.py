@@ -19,15 +19,17 @@ PATIENCE_MS = 60_000
 
 
 @contextmanager
-def a_browser() -> "Iterator[Browser]":
-    """A browser that runs as long as the block."""
+def a_browser(*more: str) -> "Iterator[Browser]":
+    """A browser that runs as long as the block. `more` are words of its command line."""
     driver = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("there is no Chromium: apt-get install chromium")
     driver.expect.set_options(timeout=PATIENCE_MS)
     with driver.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=_QUIET, timeout=PATIENCE_MS)
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=[*_QUIET, *more], timeout=PATIENCE_MS
+        )
         try:
             yield browser
         finally:

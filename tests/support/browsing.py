@@ -75,7 +75,7 @@ class Screen:
     """The screen of a browser, and its keyboard."""
 
     browser: Browser
-    pilot: Pilot[int]
+    pilot: Pilot[None]
 
     @property
     def lines(self) -> list[str]:

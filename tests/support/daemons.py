@@ -11,13 +11,16 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from unittest import mock
 
-from sessiond.config import BlobsConfig, Config
+from sessiond.config import Config
 from sessiond.hub.hub import Hub
+from sessiond.hub.session import registry
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import Mode as Framing
@@ -27,12 +30,15 @@ from sessiond.rpc.message import BadMessage, Head, RequestId, encode_request
 from sessiond.server.connection.client import Client
 from sessiond.server.listeners.unix_socket import UnixListener
 from sessiond.server.server import Server
+from sessiond.store.base import Store
 from sessiond.store.files.store import FileStore
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.memory import MemoryStore
+from support import image_blob_daemon
 from support.columns import seqs_of
 from support.patience import BOUND
 
+SERVE = (sys.executable, "-m", "sessiond", "serve")
 Mode = Literal["memory", "socket", "process"]
 MODES: tuple[Mode, ...] = ("memory", "socket", "process")
 
@@ -206,15 +212,27 @@ async def running(
     """A daemon for the time of the block.
 
     In this process its disk may be one that `calls` make difficult, and its configuration `config`; a process
-    reads `config/config.toml` below its home. `image_blobs`: it is configured to store images as blobs.
+    reads `config/config.toml` below its home. `image_blobs`: images of all its sessions become blobs, as they do
+    where pi cannot read a session.
     """
-    if image_blobs and mode == "process":
-        configure(home, "[blobs]\nimages = true\n")
-    elif image_blobs:
-        config = replace(config or Config(), blobs=BlobsConfig(images=True))
     how = {"memory": _in_memory, "socket": _over_a_socket, "process": _as_a_process}[mode]
-    async with how(home, calls, config) as (connect, server):
-        daemon = Running(home, mode, connect, server)
+    if image_blobs and mode == "process":
+        how = partial(_as_a_process, command=image_blob_daemon.command("serve"))
+    patched = mock.patch.object(registry, "takes_images", image_blob_daemon.takes_images)
+    with patched if image_blobs else contextlib.nullcontext():
+        async with how(home, calls, config) as (connect, server):
+            daemon = Running(home, mode, connect, server)
+            try:
+                yield daemon
+            finally:
+                await daemon.detach_all()
+
+
+@contextlib.asynccontextmanager
+async def running_on(store: Store, home: Path) -> AsyncIterator[Running]:
+    """A daemon in this process on a store of any kind, for the time of the block."""
+    async with _served(_server_on(store, home, None, None)) as (connect, server):
+        daemon = Running(home, "memory", connect, server)
         try:
             yield daemon
         finally:
@@ -248,19 +266,27 @@ async def refusal(call: Awaitable[Any]) -> Refused:
 
 def _server(home: Path, socket_path: str | None, calls: Syscalls | None, config: Config | None) -> Server:
     roots = () if config is None else config.roots.folders
+    files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
+    return _server_on(files, home, socket_path, config)
+
+
+def _server_on(files: Store, home: Path, socket_path: str | None, config: Config | None) -> Server:
     for folder in ("data", "state"):
         (home / folder).mkdir(parents=True, exist_ok=True)
-    files = FileStore(home / "data", home / "state", roots=roots, calls=calls)
     hub = Hub(files, MemoryStore(), config, index_path=str(home / "state/index.db"),
               history_path=str(home / "data/history.db"), commands_path=str(home / "state/commands.db"),
               imports_path=str(home / "state/imports.db"), sync_path=str(home / "state/sync.db"))  # fmt: skip
     return Server(hub, home=str(home), socket_path=socket_path, config=config)
 
 
-@contextlib.asynccontextmanager
-async def _in_memory(home: Path, calls: Syscalls | None, config: Config | None) -> AsyncIterator[_Reached]:
-    server = _server(home, None, calls, config)
+def _in_memory(
+    home: Path, calls: Syscalls | None, config: Config | None
+) -> contextlib.AbstractAsyncContextManager[_Reached]:
+    return _served(_server(home, None, calls, config))
 
+
+@contextlib.asynccontextmanager
+async def _served(server: Server) -> AsyncIterator[_Reached]:
     async def connect(peer: Peer) -> None:
         memory_pair(peer, Client(server, framing="memory"), mode=peer.framing)
 
@@ -285,10 +311,12 @@ async def _over_a_socket(
 
 
 @contextlib.asynccontextmanager
-async def _as_a_process(home: Path, calls: Syscalls | None, config: Config | None) -> AsyncIterator[_Reached]:
+async def _as_a_process(
+    home: Path, calls: Syscalls | None, config: Config | None, *, command: Sequence[str] = SERVE
+) -> AsyncIterator[_Reached]:
     assert calls is None, "a process has its own disk"
     assert config is None, "a process reads its own configuration"
-    process = await spawn(home)
+    process = await spawn(home, command=command)
     try:
         yield _dial(socket_path(home)), None
     finally:
@@ -297,11 +325,16 @@ async def _as_a_process(home: Path, calls: Syscalls | None, config: Config | Non
         await process.wait()
 
 
-async def spawn(home: Path, *, descriptors: int | None = None) -> asyncio.subprocess.Process:
-    """A daemon process under `home`, ready; it may have no more than so many `descriptors`."""
-    limited = ["/bin/sh", "-c", f'ulimit -n {descriptors} && exec "$0" "$@"'] if descriptors else []
+async def spawn(
+    home: Path, *, descriptors: int | None = None, kilobytes: int | None = None,
+    command: Sequence[str] = SERVE,
+) -> asyncio.subprocess.Process:  # fmt: skip
+    """A daemon process under `home`, ready; it may have no more than so many `descriptors`, or so much memory."""
+    limits = {"n": descriptors, "v": kilobytes}
+    told = " && ".join(f"ulimit -{name} {limit}" for name, limit in limits.items() if limit is not None)
+    limited = ["/bin/sh", "-c", f'{told} && exec "$0" "$@"'] if told else []
     process = await asyncio.create_subprocess_exec(
-        *limited, sys.executable, "-m", "sessiond", "serve",
+        *limited, *command,
         env={**os.environ, "SESSIOND_HOME": str(home)}, stdin=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.DEVNULL,
     )  # fmt: skip

@@ -4,7 +4,8 @@ import json  # noqa: TID251 - files of other programs are written as they write 
 from pathlib import Path
 from typing import Any
 
-from sessiond.session.dialects import imported_log, known
+from sessiond.agents import known
+from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import IMPORT_TYPE, Imported
 from sessiond.session.dialects.source import Source
 from sessiond.session.tree import entries as entries_of_home
@@ -21,7 +22,7 @@ def jsonl(*lines: Any) -> bytes:
 
 def imported(data: bytes, *, name: str = "session.jsonl", growing: bool = False, **beside: Any) -> Imported:
     """Return a file as a session; its dialect is detected."""
-    dialect = known.detect(data)
+    dialect = known.detect_whole(data)
     assert dialect is not None, "no dialect was detected"
     return known.DIALECTS[dialect].read(Source(name, data, WRITTEN_AT, growing, beside))
 

@@ -39,10 +39,18 @@ def a_home(**environment: str) -> Iterator[Locations]:
 def a_stand_in(locations: Locations, *, descriptors: int | None = None) -> Iterator[subprocess.Popen[str]]:
     """The daemon's process, foreground, with an echo for a server; ready."""
     limit = f"ulimit -n {descriptors}; " if descriptors else ""
+    command = ["/bin/sh", "-c", f'{limit}exec "$0" -m support.stand_in', sys.executable]
+    with a_ready_process(command, locations) as process:
+        yield process
+
+
+@contextlib.contextmanager
+def a_ready_process(command: list[str], locations: Locations) -> Iterator[subprocess.Popen[str]]:
+    """A process for this home that has said that it is ready; gone at the end."""
     with subprocess.Popen(
-        ["/bin/sh", "-c", f'{limit}exec "$0" -m support.stand_in', sys.executable],
+        command,
         cwd=TESTS,
-        env={**os.environ, "SESSIOND_HOME": str(locations.home)},
+        env=environment(locations),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         encoding="utf-8",

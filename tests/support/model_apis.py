@@ -26,6 +26,8 @@ class Answer:
     text: str = ""
     calls: tuple[tuple[str, Json], ...] = ()
     """Names and arguments."""
+    prompt_tokens: int = 11
+    """The tokens of the request, as the model counts them."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def _read_anthropic(body: Json) -> Iterator[Part]:
 
 def _stream_anthropic(answer: Answer, id: str, model: str) -> Iterator[Json | str]:
     usage = {
-        "input_tokens": 11,
+        "input_tokens": answer.prompt_tokens,
         "output_tokens": 7,
         "cache_read_input_tokens": 0,
         "cache_creation_input_tokens": 0,
@@ -125,11 +127,11 @@ def _stream_responses(answer: Answer, id: str, model: str) -> Iterator[Json | st
     for index, item in enumerate(items):
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     usage = {
-        "input_tokens": 11,
+        "input_tokens": answer.prompt_tokens,
         "input_tokens_details": {"cached_tokens": 0},
         "output_tokens": 7,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": 18,
+        "total_tokens": answer.prompt_tokens + 7,
     }
     whole = {"id": f"resp_{id}", "object": "response", "created_at": 1, "model": model, "status": "completed"}
     yield {"type": "response.completed", "response": {**whole, "output": items, "usage": usage}}
@@ -169,7 +171,15 @@ def _stream_chat(answer: Answer, id: str, model: str) -> Iterator[Json | str]:
         call = {"index": number, "id": f"call_{id}{number}", "type": "function", "function": function}
         yield chunk({"tool_calls": [call]})
     yield chunk({}, "tool_calls" if answer.calls else "stop")
-    yield {**head, "choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}}
+    yield {
+        **head,
+        "choices": [],
+        "usage": {
+            "prompt_tokens": answer.prompt_tokens,
+            "completion_tokens": 7,
+            "total_tokens": answer.prompt_tokens + 7,
+        },
+    }
     yield "[DONE]"
 
 
@@ -195,7 +205,11 @@ def _stream_gemini(answer: Answer, id: str, model: str) -> Iterator[Json | str]:
         parts.append({"functionCall": {"id": f"call_{id}{number}", "name": name, "args": arguments}})
     yield {
         "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18},
+        "usageMetadata": {
+            "promptTokenCount": answer.prompt_tokens,
+            "candidatesTokenCount": 7,
+            "totalTokenCount": answer.prompt_tokens + 7,
+        },
         "modelVersion": model,
         "responseId": id,
     }

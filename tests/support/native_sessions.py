@@ -3,10 +3,10 @@
 import json  # noqa: TID251 - files are read as other programs read them
 from typing import Any
 
-from sessiond.session.dialects import known
+from sessiond.agents import known
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_turns import accepts_data, native_conversation
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.formats.agent import read_turn
 from sessiond.session.formats.conversation import Call, Result, TextPart, Turn
 from support.dialects import as_log, imported

@@ -1,4 +1,4 @@
-"""Records the compactions that the real pi would make: tests/data/compaction/pi-1.5.2.json.
+"""Records the compactions that the real pi would make: tests/data/compaction/pi-1.6.0.json.
 
 It has an answer for each session of tests/data/compaction and for those of tests/data/conformance that pi opens; see
 peer_programs/pi-compaction.mjs. Made by scripts/record-peers.

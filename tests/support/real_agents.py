@@ -1,17 +1,22 @@
 """Runs the real agents, as `scripts/install-agents` installs them, in a private home, against a scripted model."""
 
+import contextlib
 import json  # noqa: TID251 - settings as the agents read them
 import os
+import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sessiond.agents import opencode_database
+from sessiond.agents import known
 from sessiond.agents.agent import Agent
+from sessiond.agents.opencode import database as opencode_database
 from sessiond.agents.table import AGENTS
+from sessiond.session.dialects.source import Source
 from support.patience import BOUND
+from support.scripted_model import ScriptedModel
 
 PROJECT = Path(__file__).resolve().parents[2]
 VERSIONS: dict[str, Any] = json.loads(
@@ -69,25 +74,66 @@ class _Commands:
     turn: Callable[[str], list[str]]
     resume: Callable[[str, str], list[str]]
     """Called with the agent's session id and the text."""
+    compact: Callable[[str], list[str]]
+    """Called with the agent's session id. It compacts if the model does as in `compacting`."""
 
 
+GO_ON = "Go on."
+"""The prompt of the turn in which some agents compact."""
+SUMMARY = "The heron was found."
+_FULL = {"gemini": 950_000, "opencode": 195_000, "qwen": 195_000}
+"""The tokens from which an agent compacts by itself."""
 _CODEX = ("codex", "exec", "--skip-git-repo-check")
+_COPILOT = ("copilot", "--allow-all-tools", "--no-color")
 _GEMINI = ("gemini", "--skip-trust", "-m", "gemini-2.5-flash")
 _COMMANDS = {
     "claude-code": _Commands(
-        lambda text: ["claude", "-p", text], lambda id, text: ["claude", "-p", "--resume", id, text]
+        lambda text: ["claude", "-p", text],
+        lambda id, text: ["claude", "-p", "--resume", id, text],
+        lambda id: ["claude", "-p", "--resume", id, "/compact"],
     ),
-    "codex": _Commands(lambda text: [*_CODEX, text], lambda id, text: [*_CODEX, "resume", id, text]),
+    "codex": _Commands(
+        lambda text: [*_CODEX, text],
+        lambda id, text: [*_CODEX, "resume", id, text],
+        lambda id: [*_CODEX, "-c", "model_auto_compact_token_limit=1", "resume", id, GO_ON],
+    ),
     "gemini": _Commands(
-        lambda text: [*_GEMINI, "-p", text], lambda id, text: [*_GEMINI, "--resume", id, "-p", text]
+        lambda text: [*_GEMINI, "-p", text],
+        lambda id, text: [*_GEMINI, "--resume", id, "-p", text],
+        lambda id: [*_GEMINI, "--resume", id, "-p", GO_ON],
     ),
     "opencode": _Commands(
-        lambda text: ["opencode", "run", text], lambda id, text: ["opencode", "run", "--session", id, text]
+        lambda text: ["opencode", "run", text],
+        lambda id, text: ["opencode", "run", "--session", id, text],
+        lambda id: ["opencode", "run", "--session", id, GO_ON],
     ),
     "qwen": _Commands(
-        lambda text: ["qwen", "-p", text], lambda id, text: ["qwen", "--resume", id, "-p", text]
+        lambda text: ["qwen", "-p", text],
+        lambda id, text: ["qwen", "--resume", id, "-p", text],
+        lambda id: ["qwen", "--resume", id, "-p", GO_ON],
+    ),
+    "copilot": _Commands(
+        lambda text: [*_COPILOT, "-p", text],
+        lambda id, text: [*_COPILOT, f"--resume={id}", "-p", text],
+        lambda id: [*_COPILOT, f"--resume={id}", "-p", "/compact"],
     ),
 }
+
+
+def compacting(name: str, model: ScriptedModel, file: Path) -> None:
+    """Have the model do what makes an agent compact a session: count tokens until its context is full, and summarize.
+
+    Gemini CLI and OpenCode compact before the next request of a turn, so the turn reads a file. Qwen Code keeps a
+    history if the summary would be longer, as the model counts.
+    """
+    summary = f"<state_snapshot>{SUMMARY}</state_snapshot>"
+    model.when("<state_snapshot>").counts(100_000).says(summary)
+    model.when("<conversation>").says(SUMMARY)
+    tool, arguments = read_call(name, file)
+    rule = model.when(GO_ON)
+    if (full := _FULL.get(name)) is not None:
+        rule.counts(full).calls(tool, **arguments)
+    rule.says("It went on.")
 
 
 def read_call(name: str, file: Path) -> tuple[str, dict[str, str]]:
@@ -97,6 +143,8 @@ def read_call(name: str, file: Path) -> tuple[str, dict[str, str]]:
             return "Read", {"file_path": str(file)}
         case "codex":
             return "exec_command", {"cmd": f"cat {file.name}"}
+        case "copilot":
+            return "view", {"path": str(file)}
         case "opencode":
             return "read", {"filePath": str(file)}
         case _:
@@ -109,10 +157,12 @@ class RealAgents:
     Args:
         home: The home, which is made if it does not exist.
         model_url: The address of the scripted model.
+        turn_bound: Seconds within which an agent starts, makes a turn and ends.
     """
 
-    def __init__(self, home: Path, model_url: str) -> None:
+    def __init__(self, home: Path, model_url: str, *, turn_bound: float = TURN_BOUND) -> None:
         version(NAMES[0])
+        self._turn_bound = turn_bound
         self.home = home
         self._url = model_url
         for name, text in _settings(model_url).items():
@@ -143,15 +193,41 @@ class RealAgents:
             "GEMINI_API_KEY": "anything",
             "GOOGLE_GEMINI_BASE_URL": self._url,
             "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "COPILOT_OFFLINE": "true",
+            "COPILOT_PROVIDER_BASE_URL": f"{self._url}/v1",
+            "COPILOT_PROVIDER_API_KEY": "anything",
+            "COPILOT_MODEL": "scripted",
         }
 
     def turn(self, name: str, folder: Path, text: str) -> str:
         """Make one turn in a new session, and return what the agent printed."""
         return self.run(_COMMANDS[name].turn(text), folder)
 
+    @contextlib.contextmanager
+    def at_work(self, name: str, folder: Path, text: str) -> Iterator[Callable[[], None]]:
+        """An agent that makes a turn in a new session. The value kills all its processes, which the end does, too."""
+        process = subprocess.Popen(
+            _COMMANDS[name].turn(text), cwd=folder, env=self.environment(folder), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+        def kill() -> None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+        try:
+            yield kill
+        finally:
+            kill()
+            process.wait()
+
     def resume(self, name: str, folder: Path, native_id: str, text: str) -> str:
         """Make one more turn in a session, and return what the agent printed."""
         return self.run(_COMMANDS[name].resume(native_id, text), folder)
+
+    def compact(self, name: str, folder: Path, native_id: str) -> None:
+        """Have an agent replace the history of a session by a summary, which the model writes (`compacting`)."""
+        self.run(_COMMANDS[name].compact(native_id), folder)
 
     def run(self, command: list[str], folder: Path) -> str:
         """Run a command with the agents on the path, to its end.
@@ -171,7 +247,7 @@ class RealAgents:
                 encoding="utf-8",
                 errors="replace",
                 stdin=subprocess.DEVNULL,
-                timeout=TURN_BOUND,
+                timeout=self._turn_bound,
             )
         except subprocess.TimeoutExpired as late:
             raise AgentFailed(f"{command} did not end in time: {late.output!r} {late.stderr!r}") from late
@@ -203,6 +279,14 @@ class RealAgents:
                 found.append(NativeSession(session_id, file, document))
         return found
 
+    def native_id(self, name: str) -> str:
+        """The agent's id of its newest session."""
+        dialect = AGENTS[name].dialect
+        assert dialect is not None
+        last = self.sessions(name)[-1]
+        source = Source(last.name, last.data, "2026-03-01T08:00:00.000Z", False, {})
+        return known.DIALECTS[dialect].read(source).source_id
+
     def delete_session(self, name: str, native_id: str, folder: Path) -> None:
         """Delete a session as a person or the agent does."""
         if AGENTS[name].storage == "database":
@@ -230,7 +314,7 @@ env_key = "OPENAI_API_KEY"
             "scripted": {
                 "npm": "@ai-sdk/openai-compatible",
                 "options": {"baseURL": f"{url}/v1", "apiKey": "anything"},
-                "models": {"scripted": {}},
+                "models": {"scripted": {"limit": {"context": 200_000, "output": 8_000}}},
             }
         },
     }

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 import sessiond
-from sessiond.session.dialects.recognition import ForeignProgram
+from sessiond.agents.recognition import ForeignProgram
 from sessiond.session.tree.problems import LineProblem
 
 _SAMPLES: dict[str, Any] = {

@@ -11,7 +11,7 @@ request that no rule is for, or that is beyond the last step, gets `DEFAULT_TEXT
 import json  # noqa: TID251 - read and written as another program does it
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
@@ -60,6 +60,11 @@ class Rule:
         """Answer with one tool call; the next step follows its result."""
         return self._answer(Answer(calls=((tool, arguments),)))
 
+    def counts(self, prompt_tokens: int) -> "Rule":
+        """With the next answer, count so many tokens in its request."""
+        self._next.answer = Answer(prompt_tokens=prompt_tokens)
+        return self
+
     def fails(self, status: int, times: int = 1) -> "Rule":
         """Refuse the next answer so often, with this HTTP status, before it is given."""
         self._next.status, self._next.failures_left = status, times
@@ -71,7 +76,7 @@ class Rule:
         return self
 
     def _answer(self, answer: Answer) -> "Rule":
-        self._next.answer = answer
+        self._next.answer = replace(answer, prompt_tokens=self._next.answer.prompt_tokens)
         self.steps.append(self._next)
         self._next = _Step()
         return self

@@ -1,12 +1,15 @@
 """Sessions with a story that is known, for whoever looks at them: told by a client that needs no process."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from sessiond.client.blocking import connect
 from sessiond.paths import Locations
 from support.daemons import assistant, user
+from support.dialect_files import meta, said
+from support.writing_agents import write_codex
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,17 @@ class Teller:
         """The ids of what was appended."""
         appended = self.call("session/append", sessionId=session_id, entries=list(entries), **params)
         return [entry["id"] for entry in appended["entries"]]
+
+    def run_codex_exec(self, session_id: str, prompt: str) -> None:
+        """Import what `codex exec` writes: a session whose prompt a program gave."""
+        lines = (
+            meta(id=session_id, cwd=str(self.folder), source="exec"),
+            said("user", prompt),
+            said("assistant", "Done."),
+        )
+        now = {"timestamp": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}"[:23] + "Z"}
+        path = write_codex(self.folder, *(line | now for line in lines), name=session_id)
+        self.call("session/import", path=str(path))
 
     def branch(self, session_id: str, target: str | None) -> None:
         self.call("session/branch", sessionId=session_id, entryId=target)

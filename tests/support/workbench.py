@@ -46,6 +46,10 @@ class View:
         """The row that keys act on."""
         return self.pane.locator(".monaco-list-row.focused")
 
+    def await_keys(self) -> None:
+        """Wait until this view receives the keys: a command that focuses it ends before that."""
+        expect(self.pane.locator(".monaco-list:focus")).to_be_visible()
+
     def act(self, text: str | re.Pattern[str], action: str) -> None:
         """Press what appears in a row while the mouse is over it."""
         row = self.row(text)
@@ -254,6 +258,7 @@ def a_window(
         chosen = first / ".vscode/settings.json"
         chosen.parent.mkdir(exist_ok=True)
         chosen.write_text(json.dumps(settings), encoding="utf-8")
+    server.choose()  # another test may have changed a setting
     watched = Watched(
         browser, (1280, 1200)
     )  # high enough for the rows of a test: rows out of sight are not there

@@ -42,12 +42,20 @@ class Server:
     """One server; every page that is opened on it has an extension host of its own."""
 
     folder: Path
+    settings: dict[str, Any]
     address: str = ""
     said: list[str] = field(default_factory=list)
 
     @property
     def user(self) -> Path:
         return self.folder / "user"
+
+    def choose(self) -> None:
+        """Write the settings of its user as they were at first."""
+        for place in ("User", "Machine"):
+            path = self.user / place / "settings.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(self.settings), encoding="utf-8")
 
     @property
     def extension(self) -> Path:
@@ -83,11 +91,8 @@ def a_server(*options: str, **settings: Any) -> Iterator[Server]:
     """A server that nobody has used before. `options` are its own, `settings` what a person has chosen."""
     folder = Path(tempfile.mkdtemp(prefix="vs-"))
     try:
-        server = Server(folder)
-        for place in ("User", "Machine"):
-            path = server.user / place / "settings.json"
-            path.parent.mkdir(parents=True)
-            path.write_text(json.dumps({**QUIET, **settings}), encoding="utf-8")
+        server = Server(folder, {**QUIET, **settings})
+        server.choose()
         _run(server, "--install-extension", str(the_package()))
         with _running(server, options):
             yield server

@@ -3,6 +3,7 @@
 import json  # noqa: TID251 - rows are written as OpenCode writes them
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,18 @@ class WritingOpenCode:
     Args:
         path: The database, which is made if it does not exist.
         numbers_events: Whether it numbers the events of a session, as newer versions do.
+        name: Returns the id of a message that is written at a time. Default: ids that sort by the time.
+        clock: The time in milliseconds.
     """
 
-    def __init__(self, path: Path, *, numbers_events: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        numbers_events: bool = True,
+        name: Callable[[int, str], str] | None = None,
+        clock: Callable[[], int] = lambda: int(time.time() * 1000),
+    ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         is_new = not path.exists()
@@ -39,8 +49,10 @@ class WritingOpenCode:
         if is_new:
             self.db.executescript(TABLES)
         self._numbers_events = numbers_events
+        self._name = name
+        self._now = clock
         self._count = 0
-        self._clock = 0
+        self._asked: dict[str, str] = {}  # the last prompt of each session
 
     def close(self) -> None:
         """End OpenCode, which removes the `-wal` file."""
@@ -54,7 +66,8 @@ class WritingOpenCode:
 
     def asks(self, text: str, session: str = SESSION) -> str:
         """Write a prompt of a person. Returns the id of the message."""
-        return self._message(session, {"role": "user"}, text)
+        self._asked[session] = name = self._message(session, {"role": "user"}, text)
+        return name
 
     def says(self, text: str, session: str = SESSION) -> str:
         """A finished answer."""
@@ -64,14 +77,15 @@ class WritingOpenCode:
 
     def begins_to_say(self, session: str = SESSION) -> str:
         """An answer whose text is still empty."""
-        return self._message(session, {"role": "assistant", "modelID": "m", "providerID": "mock"}, "")
+        return self._message(session, {"role": "assistant", **self._of_answer(session)}, "")
 
     def ends(self, name: str, text: str, session: str = SESSION) -> None:
         """The text of an answer, and then its end."""
         now = self._now()
         part = json.dumps({"type": "text", "text": text})
-        info = {"role": "assistant", "modelID": "m", "providerID": "mock"}
-        data = json.dumps({**info, "time": {"created": now, "completed": now}})
+        [created] = self.db.execute("SELECT time_created FROM message WHERE id = ?", [name]).fetchone()
+        info = {"role": "assistant", **self._of_answer(session)}
+        data = json.dumps({**info, "time": {"created": created, "completed": now}})
         self._change(
             session, ("UPDATE part SET data = ?, time_updated = ? WHERE message_id = ?", [part, now, name])
         )
@@ -112,7 +126,7 @@ class WritingOpenCode:
     def _message(self, session: str, info: dict[str, Any], text: str) -> str:
         self._count += 1
         now = self._now()
-        name = f"msg_{now:013}_{self._count:05}"
+        name = f"msg_{now:013}_{self._count:05}" if self._name is None else self._name(now, info["role"])
         data = json.dumps({**info, "time": {"created": now}})
         part = json.dumps({"type": "text", "text": text})
         self._change(
@@ -133,6 +147,6 @@ class WritingOpenCode:
             )
         self.db.execute("COMMIT")
 
-    def _now(self) -> int:
-        self._clock = max(int(time.time() * 1000), self._clock)
-        return self._clock
+    def _of_answer(self, session: str) -> dict[str, Any]:
+        parent = {"parentID": self._asked[session]} if session in self._asked else {}
+        return {"modelID": "m", "providerID": "mock", **parent}

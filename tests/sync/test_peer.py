@@ -49,7 +49,8 @@ async def reach(*command: str) -> None:
         (("sh", "-c", "exit 127"), "PATH"),
         (("sh", "-c", "echo 'Host key verification failed.' >&2; exit 255"), "Host key verification failed"),
         (("sh", "-c", "echo first >&2; echo last >&2; exit 3"), "status 3: last"),
-        (("echo", "Welcome to this machine!"), "status 0"),
+        (("echo", "Welcome to this machine!"), "wrote 'Welcome to this machine!'"),
+        (("sh", "-c", "echo Welcome; cat"), "startup files"),
         (("/nonexistent/command",), "cannot be run"),
     ],
 )

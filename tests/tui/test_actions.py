@@ -1,6 +1,7 @@
 """Actions from a tree: branches, forks, labels; and the changes of others, seen as they happen."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -162,10 +163,11 @@ async def test_a_session_that_is_deleted_says_so_and_stays() -> None:
         await screen.see("trash")
 
 
-async def test_an_editor_gets_the_text_of_the_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_editor_gets_the_text_of_the_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", f"cp -t {tmp_path}")
     from sessiond.tui import outside
 
-    assert outside.show("all of it", outside.program(os.environ)) == 0
+    with outside.private_copy("all of it") as path:
+        subprocess.run([*outside.program(os.environ), path], check=True)
     assert (tmp_path / "entry.md").read_text(encoding="utf-8") == "all of it\n"
     assert (tmp_path / "entry.md").stat().st_mode & 0o077 == 0

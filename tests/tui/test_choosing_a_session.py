@@ -1,5 +1,6 @@
 """A command that needs a session and names none, on a terminal without one (tmux): its user chooses."""
 
+import re
 import shlex
 import threading
 from collections.abc import Iterator
@@ -120,6 +121,20 @@ def test_where_the_screen_cannot_be_used_the_sessions_are_numbered(
         screen.until("(?s)Number.*Number")
         screen.press("Enter")
         screen.until(r"^id +other-one$")
+
+
+@pytest.mark.parametrize("command", ["show", "show | cat"])
+def test_sessions_that_differ_in_their_ids_only_show_these(shell: Shell, story: Story, command: str) -> None:
+    for session_id in ("same-one-of-two", "same-two-of-two"):
+        shell("new", "--id", session_id, "--title", "The same", "--cwd", "/work")
+    for session_id in ("same-one-of-two", "same-two-of-two"):
+        shell("append", session_id, "--user", "Why?", "--assistant", "So.")
+    words = shlex.join(sessiond("show")) + command.removeprefix("show")
+    with _run(shell, ["sh", "-c", words]) as screen:
+        found = screen.until("(?s)The same .*The same .*Another matter[^\n]*")[0]
+        # If a minute began between the two, that is what differs.
+        assert len(set(re.findall("same-one|same-two|[0-9]+:[0-9]+", found))) == 2
+        assert "other-one" not in found
 
 
 def test_a_script_is_never_asked(shell: Shell, story: Story) -> None:

@@ -44,15 +44,6 @@ class LineTooLong(TemplatedError):
         super().__init__(sender=sender, limit=limit)
 
 
-class NoPipe(TemplatedError):
-    """Raised when standard input or output is a file."""
-
-    sentence = "sessiond acp needs a pipe as {stream}, as an editor starts it."
-
-    def __init__(self, stream: str) -> None:
-        super().__init__(stream=stream)
-
-
 class SessionUnknown(TemplatedError):
     """Raised when neither the agent nor the daemon has a session."""
 

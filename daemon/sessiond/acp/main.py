@@ -14,7 +14,7 @@ from sessiond.acp import jsonrpc
 from sessiond.acp.agent_process import AgentProcess
 from sessiond.acp.attaching import Attaching
 from sessiond.acp.elsewhere import SessionsElsewhere
-from sessiond.acp.errors import AgentNotStarted, LineTooLong, NoPipe
+from sessiond.acp.errors import AgentNotStarted, LineTooLong
 from sessiond.acp.proxy import Proxy
 from sessiond.acp.recovering import recover_all
 from sessiond.acp.restoring import StoredStarts
@@ -36,15 +36,15 @@ def run(agent: RecordedAgent, command: Sequence[str]) -> int:
     Returns:
         The exit status: 0 after the end of the editor, 1 after any other end.
     """
-    try:
-        return asyncio.run(_run(agent, command))
-    except NoPipe as error:
-        _report(str(error))
-        return 1
+    return asyncio.run(_run(agent, command))
 
 
 async def _run(recorded: RecordedAgent, command: Sequence[str]) -> int:
-    editor = await standard_streams()
+    async with standard_streams() as editor:
+        return await _run_for(editor, recorded, command)
+
+
+async def _run_for(editor: LinePeer, recorded: RecordedAgent, command: Sequence[str]) -> int:
     try:
         agent = await AgentProcess.start(command)
     except AgentNotStarted as error:

@@ -78,17 +78,19 @@ class Proxy:
     async def run(self) -> int:
         """Pass lines until the editor or the agent ends. Returns the exit status of the proxy."""
         loops = [asyncio.create_task(self.serve(self._editor)), asyncio.create_task(self._read_agent())]
+        reported: BaseException | None = None
         try:
             await asyncio.wait(loops, return_when=asyncio.FIRST_COMPLETED)
             if loops[1].done() and not loops[0].done():
-                return await self._agent_ended(loops[1].exception())
+                reported = loops[1].exception()
+                return await self._agent_ended(reported)
             return 0
         finally:
             for task in loops:
                 task.cancel()
             await self.background.cancel()
             for it in await asyncio.gather(*loops, return_exceptions=True):
-                if isinstance(it, Exception):
+                if isinstance(it, Exception) and it is not reported:
                     self.report(str(it))
             for attached in self.attached.values():
                 attached.close()

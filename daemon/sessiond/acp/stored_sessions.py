@@ -20,7 +20,7 @@ from sessiond.client import connect
 from sessiond.client.daemon import Daemon
 from sessiond.client.daemon_socket import DaemonConnectionError
 from sessiond.client.retries import retry_while_unavailable
-from sessiond.client.wire import DisconnectedError, RpcError
+from sessiond.client.wire import NO_ANSWER, RpcError
 from sessiond.paths import UnsafeFolderError, find_locations
 from sessiond.protocol import types as t
 from sessiond.session.content import fields
@@ -30,7 +30,7 @@ from sessiond.session.tree import entries
 
 Entry = dict[str, Any]
 
-UNAVAILABLE: Final = (DaemonConnectionError, DisconnectedError, RpcError, UnsafeFolderError, OSError)
+UNAVAILABLE: Final = (DaemonConnectionError, *NO_ANSWER, RpcError, UnsafeFolderError, OSError)
 """The errors of a request if the daemon cannot be reached or refuses it."""
 _NOT_RECEIVED: Final = ("session/appended", "session/changed", "session/leafMoved", "session/created")
 _PAGE: Final = 50

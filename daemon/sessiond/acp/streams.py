@@ -2,18 +2,19 @@
 
 import asyncio
 import contextlib
-import sys
-from collections.abc import Awaitable
-from typing import IO, Final, TypeVar
+import socket
+import threading
+from collections.abc import AsyncIterator
+from typing import Final
 
-from sessiond.acp.errors import LineTooLong, NoPipe
-
-T = TypeVar("T")
+from sessiond.acp.errors import LineTooLong
+from sessiond.client import forward
 
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """Limit of one line. ACP has none; images and files of editors are well below."""
 READ_BYTES: Final = 256 * 1024
 """Bytes that are read at once, and half of those that a stream holds before its sender has to wait."""
+_LAST_SECONDS: Final = 2.0
 MAX_UNREAD_BYTES: Final = 1024 * 1024
 """Bytes that wait for a peer to read them, above which the sender of more is not read from."""
 
@@ -75,21 +76,27 @@ class LinePeer:
             self._writer.close()
 
 
-async def standard_streams() -> LinePeer:
-    """Return the editor, on standard input and output. Raises `NoPipe`."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=READ_BYTES)
-    reading = loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    await _connected(reading, sys.stdin)
-    flow = asyncio.StreamReaderProtocol(
-        asyncio.StreamReader()
-    )  # only for the flow control of what is written
-    transport, protocol = await _connected(loop.connect_write_pipe(lambda: flow, sys.stdout), sys.stdout)
-    return LinePeer("The editor", reader, asyncio.StreamWriter(transport, protocol, None, loop))
+@contextlib.asynccontextmanager
+async def standard_streams() -> AsyncIterator[LinePeer]:
+    """Connect standard input and output as the editor. At the end, what was sent is written if it still reads.
 
-
-async def _connected(connecting: Awaitable[T], stream: IO[str]) -> T:
+    A thread copies, so that files, pipes and terminals work alike.
+    """
+    ours, theirs = socket.socketpair()
+    pump = threading.Thread(target=_pump, args=(ours,), name="stdio", daemon=True)
+    pump.start()
+    reader, writer = await asyncio.open_connection(sock=theirs, limit=READ_BYTES)
     try:
-        return await connecting
-    except ValueError:
-        raise NoPipe(stream.name.strip("<>")) from None
+        yield LinePeer("The editor", reader, writer)
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_LAST_SECONDS):
+                await writer.wait_closed()
+        writer.transport.abort()
+        await asyncio.to_thread(pump.join, _LAST_SECONDS)
+
+
+def _pump(ours: socket.socket) -> None:
+    with ours:
+        forward.pump(0, 1, ours)

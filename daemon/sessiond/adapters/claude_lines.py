@@ -1,14 +1,14 @@
 """The messages in lines of Claude Code's transcript, as the Claude Agent SDK passes the lines to a store.
 
-Unlike the reader of files (`session.dialects.claude`), it sees one line at a time and never a later one. So each line
+Unlike the reader of files (`agents.claude_code.reader`), it sees one line at a time and never a later one. So each line
 of an answer becomes a message of its own, and lines follow each other in their order, not in that of `parentUuid`.
 """
 
 from typing import Any, Final
 
 from sessiond.adapters.items import Entry
+from sessiond.agents.claude_code import attachments as claude_attachments, messages as claude_messages
 from sessiond.session.content import fields
-from sessiond.session.dialects import claude_attachments, claude_messages
 
 _TITLES: Final = ("summary", "ai-title", "agent-name", "custom-title")
 """Types of lines with a title, the best title last."""

@@ -1,12 +1,16 @@
 """Describes one agent: the place and the form of its sessions, and the command that resumes one.
 
-The module is imported by commands that must start fast, so it imports only the standard library.
+The module is imported by commands that must start fast, so it and what it imports import only the standard library.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
+
+from sessiond.agents.session_processes import NamedProcess
 
 Environ: TypeAlias = Mapping[str, str]
 """Environment variables by name."""
@@ -96,7 +100,7 @@ class Agent:
         title: Its name for people.
         short_name: Its name in a column, at most 8 letters.
         program: The program that starts it.
-        dialect: The format of its sessions (`session.dialects.known`); None if there is no reader for them.
+        dialect: The format of its sessions (`agents.known`); None if there is no reader for them.
         checked_version: The newest version with which place, format and commands were checked by running it; None if
             they are known only from its documents.
         variables: The environment variables that move its folders.
@@ -105,6 +109,7 @@ class Agent:
         is_session_file: Returns whether the file at this path, relative to one of the folders, may hold a session.
         resume_command: Returns the command that resumes the session with this id of the agent; empty if there is none.
         storage: Whether a session is a file of its own, or all sessions are in one database.
+        is_archived: Returns whether the session is archived whose file is at this absolute path.
         new_file: Returns the file at which the agent finds a session that is written for it; None if nothing can be
             written for it, or `import_command` brings it in.
         import_command: Returns the command that brings a session in from a file, to be run in the session's folder;
@@ -113,6 +118,8 @@ class Agent:
         mcp: Where the agent finds the MCP servers of its user; None if that is not known.
         acp_command: The command that starts the agent, or its adapter, as an agent of the Agent Client Protocol; empty
             if there is none, or it was not checked.
+        processes: Returns the processes of which one has the session in a source (`agents.session_processes`); None if
+            no file of the agent tells. It blocks.
         before_load: Called with the id of a session of the agent before that agent loads it over that protocol, for an
             agent whose load destroys the session's file. It may block.
     """
@@ -128,12 +135,21 @@ class Agent:
     is_session_file: Callable[[str], bool]
     resume_command: Callable[[str], list[str]]
     storage: Literal["files", "database"] = "files"
+    is_archived: Callable[[str], bool] = lambda path: False
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
     import_command: Callable[[str], list[str]] | None = None
     hooks: HookFile | None = None
     mcp: McpFile | None = None
     acp_command: tuple[str, ...] = ()
+    processes: Callable[[str], list[NamedProcess]] | None = None
     before_load: Callable[[str, Environ], None] | None = None
+
+    def also_in(self, folders: Sequence[str]) -> Agent:
+        """Return the agent with further folders of sessions, after those where it usually has them."""
+        if not folders:
+            return self
+        usual = self.folders
+        return replace(self, folders=lambda environ: list(dict.fromkeys((*usual(environ), *folders))))
 
     def is_unchecked(self, version: str | None) -> bool:
         """Return whether a version is newer than the one that was checked."""

@@ -1,18 +1,26 @@
 """Walks the folders of an agent and finds its session files. All functions block.
 
-Files are not opened. Symbolic links are not followed, because they may lead out of the agent's folder.
+Files are not opened. A symbolic link to a folder elsewhere is followed, so that a project folder may be moved to
+another disk. One to a folder that is visited otherwise gives nothing. Symbolic links to files are not followed.
 """
 
 import contextlib
+import errno
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from sessiond.agents.agent import Agent, Environ
 
 LINK: Final = "it is a symbolic link, which is not followed"
+LEADS_NOWHERE: Final = "it is a symbolic link that leads nowhere"
+TOO_MANY_FOLDERS: Final = (
+    "it is a symbolic link to a folder with too many folders below, of which the rest is not read"
+)
+MAX_LINKED_FOLDERS: Final = 10_000
+"""Limit of the folders that one link leads to. A link may lead to the folder of a whole system."""
 UNREADABLE: Final = "it cannot be read: "
 """How the reason begins for a path that the system refuses to read."""
 
@@ -25,15 +33,17 @@ class VisitedFolders:
         paths: All folders that were visited.
         problems: Why a file or folder is left out, by its path.
         has_links: Whether a link to a folder is among what was visited. A recursive watch would follow it.
+        linked: The real paths of the folders that links led to, by the paths at which they were visited.
     """
 
     paths: list[str] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)
     has_links: bool = False
+    linked: dict[str, str] = field(default_factory=dict)
 
 
 def session_files(
-    agent: Agent, folder: str, visited: VisitedFolders
+    agent: Agent, folder: str, visited: VisitedFolders, roots: Sequence[str] = ()
 ) -> Generator["os.DirEntry[str]", None, None]:
     """Yield the entries below a folder whose paths are those of session files of the agent.
 
@@ -43,29 +53,108 @@ def session_files(
         agent: The agent.
         folder: One of its folders. If it does not exist, that is a problem in `visited`.
         visited: Receives the visited folders, and problems.
+        roots: The real paths of all its folders; `folder` is added. Links to what is below them give nothing.
     """
-    waiting = [folder]
+    roots = [*roots, os.path.realpath(folder)]
+    links = yield from _below(agent, folder, folder, visited)
+    reached = set(visited.linked.values())
+    while links:
+        link = links.pop(0)
+        visited.has_links = True
+        real = os.path.realpath(link)
+        if is_below(real, roots) or real in reached:
+            continue
+        if any(is_below(it, [real]) for it in roots):
+            visited.problems[link] = LINK  # to what is above: the walk would not end
+            continue
+        links += yield from _below(agent, folder, link, visited, _LinkedFolders(link, real, reached))
+
+
+def _below(
+    agent: Agent, folder: str, top: str, visited: VisitedFolders, linked: "_LinkedFolders | None" = None
+) -> Generator["os.DirEntry[str]", None, list[str]]:
+    """Yield the session files below `top`, which is `folder` or a link. Returns the links to folders, sorted."""
+    waiting = [top]
+    links: list[str] = []
     while waiting:
-        visited.paths.append(above := waiting.pop())
+        above = waiting.pop()
+        if linked is not None and not linked.enter(above, visited):
+            continue
+        visited.paths.append(above)
         try:
             with os.scandir(above) as entries:
                 for it in entries:
                     if it.is_dir(follow_symlinks=False):
                         if agent.storage == "files":
                             waiting.append(it.path)
-                    elif agent.storage == "files" and it.is_symlink() and it.is_dir():
-                        visited.problems[it.path] = LINK
-                        visited.has_links = True
+                    elif agent.storage == "files" and _is_other_link(it, links, visited):
+                        continue
                     elif agent.is_session_file(it.path[len(folder) + 1 :]):
                         yield it
         except OSError as error:
             visited.problems[above] = reason(error)
+    return sorted(links)
+
+
+@dataclass(slots=True)
+class _LinkedFolders:
+    """The folders that a link leads to.
+
+    Attributes:
+        link: The path of the link.
+        real: Its real path.
+        reached: The real paths of the folders that links have led to.
+        count: How many this one has led to.
+    """
+
+    link: str
+    real: str
+    reached: set[str]
+    count: int = 0
+
+    def enter(self, path: str, visited: VisitedFolders) -> bool:
+        """Return whether a folder is to be visited, and note that it is."""
+        real = self.real + path[len(self.link) :]
+        if real in self.reached:
+            return False
+        if self.count >= MAX_LINKED_FOLDERS:
+            visited.problems[self.link] = TOO_MANY_FOLDERS
+            return False
+        self.count += 1
+        self.reached.add(real)
+        visited.linked[path] = real
+        return True
+
+
+def _is_other_link(entry: "os.DirEntry[str]", links: list[str], visited: VisitedFolders) -> bool:
+    """Return whether an entry is a link to a folder, which is added to `links`, or one that leads nowhere."""
+    if not entry.is_symlink():
+        return False
+    try:
+        if not stat.S_ISDIR(entry.stat().st_mode):
+            return False
+        links.append(entry.path)
+    except OSError as error:
+        leads_nowhere = error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+        visited.problems[entry.path] = LEADS_NOWHERE if leads_nowhere else reason(error)
+    return True
+
+
+def is_below(path: str, folders: Iterable[str]) -> bool:
+    """Return whether a path is one of these folders, or below one."""
+    return any(path == it or path.startswith(f"{it.rstrip('/')}/") for it in folders)
+
+
+def real_folders(agent: Agent, environ: Environ) -> list[str]:
+    """Return the real paths of the folders of an agent."""
+    return [os.path.realpath(it) for it in agent.folders(environ)]
 
 
 def has_session_files(agent: Agent, environ: Environ) -> bool:
     """Return whether an agent has a session file. The folders are read up to the first one."""
+    roots = real_folders(agent, environ)
     for folder in agent.folders(environ):
-        with contextlib.closing(session_files(agent, folder, VisitedFolders())) as found:
+        with contextlib.closing(session_files(agent, folder, VisitedFolders(), roots)) as found:
             if next(found, None) is not None:
                 return True
     return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from sessiond.cli.exit_codes import (
@@ -16,6 +17,7 @@ from sessiond.cli.exit_codes import (
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render.style import style_for
 from sessiond.client.daemon_socket import (
+    ADDRESS,
     DaemonBusyError,
     DaemonConnectionError,
     DaemonNotRunningError,
@@ -25,6 +27,7 @@ from sessiond.client.wire import (
     DaemonUnresponsiveError,
     DisconnectedError,
     InvalidResponseError,
+    OtherProtocolError,
     RequestNotReadError,
     RpcError,
 )
@@ -62,6 +65,8 @@ _TEMPORARY = ("draining",)
 def report(error: Exception) -> int:
     """Print an error on standard error and return the exit code. An unexpected exception is raised again."""
     description = describe(error)
+    if description is None and (wrong := _wrong_result()) is not None:
+        description = describe(wrong)
     if description is None:
         raise error
     problem, then, code = description
@@ -79,11 +84,7 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
         case UsageError():
             return error.problem, error.then, USAGE_ERROR
         case RpcError():
-            return (
-                one_line(error.message) or "the daemon returned an error without a message",
-                _next_step(error),
-                TEMPORARY_FAILURE if error.kind in _TEMPORARY else FAILURE,
-            )
+            return _refused_by_daemon(error)
         case DaemonNotRunningError():
             return "the daemon is not running", _how_to_start(), UNAVAILABLE
         case DaemonBusyError() | RequestNotReadError():
@@ -95,13 +96,51 @@ def describe(error: Exception) -> tuple[str, str, int] | None:
             return first, log.strip(), UNAVAILABLE
         case DaemonConnectionError() | UnsafeFolderError():
             return str(error), "", UNAVAILABLE
+        case InvalidResponseError() | OtherProtocolError():
+            return str(error), _who_listens(), INVALID_RESPONSE
         case DisconnectedError():
             return str(error), "Check sessiond tree before you run the command again.", UNAVAILABLE
         case InvalidConfigError():
             return str(error), "", CONFIG_ERROR
-        case InvalidResponseError():
-            return str(error), "Check sessiond status.", INVALID_RESPONSE
     return _refused_by_system(error)
+
+
+def _wrong_result() -> InvalidResponseError | None:
+    """Return what is wrong with one of the last results or notifications; None if each is of the type of its method.
+
+    Checking every result would take longer than a command may (decision 0031).
+    """
+    import msgspec
+
+    from sessiond.client.blocking import received
+    from sessiond.protocol.methods import METHODS, NOTIFICATIONS
+
+    types = {name: it.params for name, it in NOTIFICATIONS.items()} | {
+        name: it.result for name, it in METHODS.items()
+    }
+    for name, value in reversed(received):
+        if name not in types:
+            continue
+        try:
+            msgspec.json.decode(msgspec.json.encode(value), type=types[name])
+        except msgspec.ValidationError as error:
+            return InvalidResponseError(f"what came for {name} is wrong: {error}")
+        except (ValueError, OverflowError, RecursionError):  # text or a number that msgspec does not encode
+            continue
+    return None
+
+
+def _refused_by_daemon(error: RpcError) -> tuple[str, str, int]:
+    if not error.kind:  # each error of a daemon has one
+        wrong = InvalidResponseError(f"the error {error.message.rstrip('.')!r:.200} is not of sessiond")
+        return str(wrong), _who_listens(), INVALID_RESPONSE
+    message = one_line(error.message) or "the daemon returned an error without a message"
+    return message, _next_step(error), TEMPORARY_FAILURE if error.kind in _TEMPORARY else FAILURE
+
+
+def _who_listens() -> str:
+    listener = os.environ.get(ADDRESS) or find_locations().socket
+    return f"If no daemon listens at {listener}, end the program that does; sessiond doctor may find it."
 
 
 def _how_to_start() -> str:

@@ -18,7 +18,8 @@ MEANINGS: dict[int, str] = {
     " sync, bundle, backup, restore, move-store: a session is not complete, or a file or store was refused;"
     " terminal: no terminal was found",
     USAGE_ERROR: "usage error: the command line is not valid",
-    UNAVAILABLE: "no daemon is running, or the connection was lost before the response",
+    UNAVAILABLE: "no daemon is running, or the connection was lost before the response;"
+    " sync: the other side cannot be reached, or does not follow the protocol",
     INVALID_RESPONSE: "invalid response from the daemon",
     SYSTEM_ERROR: "the system denied a resource: a file, a descriptor or memory",
     CANNOT_CREATE: "serve: a folder, the socket or a file of the daemon cannot be used",

@@ -50,6 +50,8 @@ def _open_closed_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # opens the lowest free descriptor, which is this one
+    if sys.stdin is None:
+        sys.stdin = TextIOWrapper(FileIO(0, closefd=False), "utf-8")
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         if getattr(sys, name) is None:
             setattr(sys, name, TextIOWrapper(FileIO(descriptor, "w", closefd=False), "utf-8", "replace"))

@@ -18,21 +18,25 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from sessiond.client.backoff import pauses
+from sessiond.client.blocking import BlockingDaemon
 from sessiond.client.conversation import Conversation
-from sessiond.client.daemon_socket import DaemonConnectionError, find_socket, read_endpoint
+from sessiond.client.daemon_socket import DaemonConnectionError, OlderDaemonError, find_socket, read_endpoint
 from sessiond.client.declaration import Declaration
-from sessiond.client.dial import connect, connect_if_running
+from sessiond.client.dial import connect, connect_if_running, connect_to_any
 from sessiond.client.light_socket import LightSocket
 from sessiond.client.terminal import here
+from sessiond.client.wire import DaemonUnresponsiveError, DisconnectedError, InvalidResponseError, RpcError
 from sessiond.error_text import TemplatedError
 from sessiond.paths import Locations, UnsafeFolderError, find_locations
+from sessiond.protocol import methods as m
 from sessiond.rpc.framing import Framer, FramingError, encode_frame
 from sessiond.rpc.large_texts import is_large_text
 
 _MAX_BUFFERED_BYTES: Final = 1 << 20  # buffered bytes per direction above which reading pauses
 _READ_BYTES: Final = 1 << 16
 _WRITE_BYTES: Final = 4096  # PIPE_BUF: a writable pipe accepts this many bytes without blocking
-_MAX_FRAME_BYTES: Final = 10**9  # no limit for the daemon's messages here; the editor has its own
+_FIRST_SECONDS: Final = 5.0
+"""Seconds without a message after the first bytes to a daemon, or the end of the input, until it is checked."""
 _MAX_PAUSE_SECONDS: Final = 2.0  # maximum seconds between two searches for a daemon
 _MAX_USELESS_CONNECTIONS: Final = (
     10  # maximum number of successive daemons that end before they send a useful message
@@ -54,6 +58,16 @@ class ConnectionLostError(TemplatedError):
             else "a response may be missing"
         )
         self.unsent_bytes = unsent_bytes
+
+
+class NoDaemonThereError(DaemonConnectionError):
+    """Raised when the program that listens as the daemon sends what no daemon sends, or nothing."""
+
+    sentence = "The program that listens as the daemon is no sessiond: {reason}."
+    advice = "Look for it with: sessiond doctor"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason.rstrip("."))
 
 
 class UnframedInputError(TemplatedError):
@@ -80,10 +94,19 @@ def attach(source: int, sink: int, report: Report) -> None:
         ConnectionLostError: The connection was lost and cannot be restored.
         HandshakeRefusedError: A new daemon refused the editor's handshake.
         UnframedInputError: `source` contains something other than frames.
+        NoDaemonThereError: Another program listens as the daemon.
         DaemonConnectionError: There is no daemon, or it cannot be started.
     """
     locations = find_locations()
-    _AttachLoop(source, sink, locations, connect(locations), report).run()
+    _AttachLoop(source, sink, locations, _dial(locations), report).run()
+
+
+def _dial(locations: Locations) -> LightSocket:
+    """Connect, to an older daemon with other clients, too: the program at the other end knows what it needs."""
+    try:
+        return connect(locations)
+    except OlderDaemonError:
+        return connect_to_any(locations)
 
 
 class _AttachLoop:
@@ -111,7 +134,9 @@ class _AttachLoop:
         daemon.setblocking(False)
         self._daemon = daemon
         self._epoch = read_endpoint(self._locations).get("epoch")
-        self._from_daemon = Framer(max_frame=_MAX_FRAME_BYTES)
+        self._from_daemon = Framer()
+        self._first_by: float | None = None  # the time at which it must have sent its first message
+        self._is_known = False
         self._outgoing = bytearray()  # bytes for the daemon that are not sent yet
         self._being_sent: bytes | None = None  # the body of these bytes, if it is a message of the editor
         self._daemon_reads = True
@@ -133,6 +158,8 @@ class _AttachLoop:
             if not done:
                 self._connect_if_running()
         events = self._wait()
+        if self._first_by is not None and time.monotonic() > self._first_by:
+            self._check_daemon()
         if events.get(self._sink, 0) & (select.POLLERR | select.POLLNVAL):
             return False
         if self._sink in events and self._to_sink and not self._write_to_client():
@@ -163,7 +190,9 @@ class _AttachLoop:
         )
         if daemon_events:
             watched.register(self._daemon, daemon_events)
-        return dict(watched.poll())
+        if self._first_by is None:
+            return dict(watched.poll())
+        return dict(watched.poll(1000 * max(0.0, self._first_by - time.monotonic()) + 1))
 
     # --- the editor ------------------------------------------------------------------------------------
 
@@ -233,6 +262,7 @@ class _AttachLoop:
             self._daemon_reads = False
             with contextlib.suppress(OSError):  # the daemon has closed already; the next read reports it
                 self._daemon.shutdown(SHUT_WR)
+            self._expect_first()
 
     def _send_first(self, bodies: Iterable[bytes]) -> None:
         for body in bodies:
@@ -242,6 +272,7 @@ class _AttachLoop:
         assert self._daemon is not None
         try:
             del self._outgoing[: self._daemon.send(self._outgoing[:_READ_BYTES])]
+            self._expect_first()
         except (BlockingIOError, ConnectionError):
             return  # bytes that the daemon sent before it closed can still be read
         if not self._outgoing and self._being_sent is not None:
@@ -258,7 +289,7 @@ class _AttachLoop:
         except ConnectionError:
             return False
         was_greeted = self._conversation.is_greeted
-        for body in self._from_daemon.feed(chunk):
+        for body in self._bodies_in(chunk):
             forwarded = self._conversation.to_client(body)
             if forwarded is not None:
                 self._send_to_client([forwarded])
@@ -267,6 +298,36 @@ class _AttachLoop:
             self._send_to_client(self._conversation.change_messages())
             self._report("connected again")
         return bool(chunk)
+
+    def _bodies_in(self, chunk: bytes) -> list[bytes]:
+        """Return the whole messages that end in a piece. Raises `NoDaemonThereError`."""
+        try:
+            bodies = self._from_daemon.feed(chunk)
+        except FramingError as error:
+            self._flush()
+            raise NoDaemonThereError(str(error)) from None
+        if bodies:
+            self._first_by, self._is_known = None, True
+        return bodies
+
+    def _check_daemon(self) -> None:
+        """Check over another connection that a daemon listens: a first request may take long.
+
+        Raises `NoDaemonThereError`.
+        """
+        try:
+            with BlockingDaemon(lambda: connect_to_any(self._locations)) as other:
+                other.call(m.STATUS.name)
+        except (DaemonUnresponsiveError, InvalidResponseError, RpcError) as error:
+            self._flush()
+            raise NoDaemonThereError(str(error)) from None
+        except (DaemonConnectionError, DisconnectedError):
+            pass  # it has ended, which the next read reports
+        self._first_by, self._is_known = None, True
+
+    def _expect_first(self) -> None:
+        if self._first_by is None and not self._is_known:
+            self._first_by = time.monotonic() + _FIRST_SECONDS
 
     def _handle_disconnect(self) -> bool:
         """Handle a connection that the daemon closed. Returns False if that was expected, and the loop ends."""
@@ -278,7 +339,8 @@ class _AttachLoop:
         if not self._conversation.is_resumable or not self._source_open:
             unsent_bytes = self._unsent_bytes + len(self._outgoing)
             self._flush()
-            if unsent_bytes or not self._daemon_still_runs():
+            is_unanswered = not self._is_known and self._conversation.has_unanswered_requests
+            if unsent_bytes or is_unanswered or not self._daemon_still_runs():
                 raise ConnectionLostError(unsent_bytes)
             return False
         self._useless_connections = 0 if self._conversation.message_count else self._useless_connections + 1
@@ -306,7 +368,7 @@ class _AttachLoop:
     def _start_daemon(self) -> None:
         """Connect, and start a daemon if necessary. If that fails, the waiting requests get error responses."""
         try:
-            self._begin_handshake(connect(self._locations))
+            self._begin_handshake(_dial(self._locations))
         except (DaemonConnectionError, UnsafeFolderError) as error:
             waiting, responses = self._conversation.daemon_unreachable(self._unsent, str(error))
             self._replace_unsent(waiting)

@@ -8,8 +8,12 @@ restored on the next.
 
 from __future__ import annotations
 
+from time import monotonic
+
 from sessiond.client.commands import is_repeatable, repeatable
 from sessiond.client.wire import (
+    LONGEST_BODY,
+    METHOD_NOT_FOUND,
     DaemonUnresponsiveError,
     DisconnectedError,
     InvalidResponseError,
@@ -18,6 +22,7 @@ from sessiond.client.wire import (
     RpcError,
     frame,
     members,
+    refusal,
 )
 from sessiond.rpc.peer import peer_pid
 
@@ -32,8 +37,6 @@ if TYPE_CHECKING:
 
     OnNotification: TypeAlias = Callable[[str, Any], None]
 
-METHOD_NOT_FOUND = -32601  # also in protocol.errors, which imports msgspec
-
 
 _ATTEMPTS = 5
 _DRAIN_SECONDS = 15.0  # seconds to wait for the end of a daemon that refuses writes
@@ -46,6 +49,11 @@ _STOP_SECONDS = 30.0
 """Seconds that a daemon may take to end."""
 _STATUS_ID = "sign-of-life"
 _HELLO_ID = "greeting"
+
+_LAST = 4
+received: list[tuple[str, Any]] = []
+"""The last results and notifications in this process, with their methods. If a command cannot use one, `cli.errors`
+checks whether it is of its type."""
 
 
 def connect(
@@ -99,6 +107,7 @@ class BlockingDaemon:
         self._connect()
         self._subscribed = False
         self._last_id = 0
+        self._is_check = False
         self._on_notification: OnNotification | None = None
         self._buffered: list[tuple[str, Any]] = []
 
@@ -174,7 +183,7 @@ class BlockingDaemon:
         Returns:
             An iterator of each notification as `(method, params)`, buffered ones first. It ends with the connection.
         """
-        self._sock.settimeout(None)  # the next one may come after days
+        self._reader.wait(None)  # the next one may come after days
         yield from self._notifications()
 
     def _notifications(self) -> Iterator[tuple[str, Any]]:
@@ -192,7 +201,7 @@ class BlockingDaemon:
         Raises:
             DaemonUnresponsiveError: It did not do so in 30 seconds.
         """
-        self._sock.settimeout(_STOP_SECONDS)
+        self._reader.wait(_STOP_SECONDS)
         self._reader.on_silence = lambda: self._raise_unresponsive(_STOP_SECONDS)
         for _ in self._notifications():
             pass
@@ -211,9 +220,10 @@ class BlockingDaemon:
 
     def _connect(self) -> None:
         self._sock = self._dial()
-        self._sock.settimeout(SILENCE_SECONDS)
         self._status_requested = False
+        self._buffered_size = 0
         self._reader = MessageReader(self._sock, self._request_status)
+        self._reader.wait(SILENCE_SECONDS)
         if self._hello is not None:
             self._send_hello(self._hello)
 
@@ -235,7 +245,13 @@ class BlockingDaemon:
             RequestNotReadError
         ):  # the daemon has closed; earlier bytes can still be read
             self._send({"jsonrpc": "2.0", "id": _STATUS_ID, "method": "server/status", "params": {}})
-        self._sock.settimeout(STATUS_SECONDS)
+        self._reader.wait(STATUS_SECONDS)
+
+    def _expect_response(self) -> None:
+        """Give the daemon the whole time again: a request is sent, or it has answered one."""
+        self._status_requested = False
+        self._buffered_size = 0
+        self._reader.wait(SILENCE_SECONDS)
 
     def _raise_unresponsive(self, seconds: float) -> NoReturn:
         raise DaemonUnresponsiveError(peer_pid(self._sock), seconds)
@@ -263,28 +279,33 @@ class BlockingDaemon:
 
     def _ends_soon(self) -> bool:
         """Return whether a daemon that refuses writes ends within 15 seconds."""
-        self._sock.settimeout(_DRAIN_SECONDS)
+        self._reader.wait(_DRAIN_SECONDS)
         self._reader.on_silence = None
         try:
             while True:
                 self._receive()
         except TimeoutError:
-            self._sock.settimeout(SILENCE_SECONDS)
             self._reader.on_silence = self._request_status
             return False
         except DisconnectedError:
             return True
 
     def _exchange(self, request: dict[str, Any]) -> tuple[Any, str]:
+        self._expect_response()
         self._send(request)
         while True:
             text, message = self._receive()
-            if "method" in message or message.get("id", (None,))[0] not in (request["id"], None):
+            id = message.get("id", (None,))[0]
+            if "method" in message or id not in (request["id"], _STATUS_ID, None):
+                continue
+            self._expect_response()
+            if id == _STATUS_ID:
                 continue
             if "error" in message:
-                raise _rpc_error(message["error"][0])
+                raise refusal(message["error"][0])
             if "result" in message:
                 value, start, end = message["result"]
+                _note_received(request["method"], value)
                 return value, text[start:end]
             raise InvalidResponseError("a response without result or error")
 
@@ -297,9 +318,6 @@ class BlockingDaemon:
                 # The unread bytes may be those of the status request, not of the request before it.
                 raise DisconnectedError from None
             raise
-        if self._status_requested:
-            self._status_requested = False
-            self._sock.settimeout(SILENCE_SECONDS)
         message = members(text)
         if "method" in message:
             method = message["method"][0]
@@ -308,37 +326,45 @@ class BlockingDaemon:
                 self._send({"jsonrpc": "2.0", "id": message["id"][0], "error": error})
             else:
                 note = method, message["params"][0] if "params" in message else {}
+                if not isinstance(method, str) or not isinstance(note[1], dict):
+                    raise InvalidResponseError("a notification without a name, or without members")
+                _note_received(*note)
                 if self._on_notification is not None:
                     self._on_notification(*note)
                 else:
+                    self._buffered_size += len(text)
+                    if self._buffered_size > LONGEST_BODY:
+                        raise InvalidResponseError("notifications without end, and no response")
                     self._buffered.append(note)
         return text, message
 
     def _send(self, message: dict[str, Any]) -> None:
         left = memoryview(frame(message))
+        self._sock.settimeout(SILENCE_SECONDS)
+        check_at = monotonic() + SILENCE_SECONDS
         while left:
             try:
                 left = left[self._sock.send(left) :]
             except TimeoutError:
-                self._check_alive()
+                pass
             except ConnectionError as error:
                 raise RequestNotReadError from error
+            if left and monotonic() >= check_at:
+                self._check_alive()
+                check_at = monotonic() + SILENCE_SECONDS
 
     def _check_alive(self) -> None:
         """Check over another connection that a daemon that has stopped reading is alive.
 
         Raises `DaemonUnresponsiveError`.
         """
+        if self._is_check:
+            self._raise_unresponsive(SILENCE_SECONDS)
         with BlockingDaemon(self._dial) as other:
+            other._is_check = True
             other.call("server/status")
 
 
-def _rpc_error(error: Any) -> RpcError:
-    if not isinstance(error, dict):
-        return RpcError(0, str(error))
-    code, data = error.get("code"), error.get("data")
-    return RpcError(
-        code if isinstance(code, int) else 0,
-        str(error.get("message", "")),
-        data if isinstance(data, dict) else None,
-    )
+def _note_received(method: str, value: Any) -> None:
+    received.append((method, value))
+    del received[:-_LAST]

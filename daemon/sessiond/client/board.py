@@ -19,6 +19,8 @@ STATES: Final[tuple[State, ...]] = ("working", "waiting", "stopped", "failed")
 
 WORKING_SECONDS: Final = 600.0
 """After this time without an entry, an agent in the middle of a turn counts as stopped."""
+WAITING_SECONDS: Final = 3600.0
+"""After this time without an entry, a followed agent counts as ended. Of some agents, nothing tells the end."""
 MAX_ROWS: Final = 100
 """Limit of the rows of a board. The newest are shown."""
 
@@ -29,7 +31,9 @@ class BoardRow(msgspec.Struct, rename="camel", frozen=True):
     Attributes:
         session_id: Its id.
         state: `working` in the middle of a turn; `waiting` for a person, after a complete turn; `stopped` after a turn
-            that was aborted, or that has written nothing for ten minutes; `failed` after an error.
+            that was aborted, or that has written nothing for ten minutes; `failed` after an error. A followed agent
+            for which no person answers, or that has written nothing for an hour, is `stopped` instead of `waiting`.
+            One of which no process has the session is `stopped` at once.
         agent: The agent that it was read from; None for a session that began here.
         cwd: Its folder.
         title: Its title, or the beginning of its first prompt.
@@ -67,12 +71,18 @@ class Board:
         daemon: The daemon.
         seconds: How long a session stays after its last entry.
         cwd: Only sessions of this folder; None: of all folders.
+        with_automated: Whether sessions whose prompts a program gave are shown, too.
     """
 
-    def __init__(self, daemon: Daemon, seconds: float, cwd: str | None = None) -> None:
+    def __init__(
+        self, daemon: Daemon, seconds: float, cwd: str | None = None, *, with_automated: bool = False
+    ) -> None:
         self._daemon = daemon
         self._seconds = seconds
         self._cwd = cwd
+        self._with_automated = with_automated
+        self.hidden_count = 0
+        """The number of sessions of the last rows that are not shown because a program gave their prompts."""
         self._sessions: dict[str, t.ListedSession] = {}
         self._details: dict[str, _Details] = {}
 
@@ -84,9 +94,18 @@ class Board:
             DisconnectedError: The connection was lost.
         """
         since = datetime.fromtimestamp(time.time() - self._seconds).astimezone().isoformat()
-        page = await self._daemon.list_sessions(self._cwd, since=since, include_drafts=True, limit=MAX_ROWS)
+        shown = None if self._with_automated else False
+        page = await self._daemon.list_sessions(
+            self._cwd, since=since, automated=shown, include_drafts=True, limit=MAX_ROWS
+        )
         self._replace(page.sessions)
-        return await self.rows()
+        rows = await self.rows()
+        if not self._with_automated:
+            hidden = await self._daemon.list_sessions(
+                self._cwd, since=since, automated=True, include_drafts=True, limit=1, with_total=True
+            )
+            self.hidden_count = hidden.total_count or 0
+        return rows
 
     async def watch(self, interval_ms: int = 500) -> AsyncIterator[list[BoardRow]]:
         """Yield the rows, and again whenever something has changed.
@@ -116,6 +135,9 @@ class Board:
         """Return the rows of the sessions that are known, as of now. Raises `DisconnectedError`."""
         now = time.time()
         recent = [it for it in self._sessions.values() if now - _seconds(it.updated_at) <= self._seconds]
+        if not self._with_automated:
+            shown = [it for it in recent if it.origin is None or not it.origin.automated]
+            self.hidden_count, recent = len(recent) - len(shown), shown
         recent = sorted(recent, key=lambda it: it.updated_at, reverse=True)[:MAX_ROWS]
         self._details = {it.session_id: await self._details_of(it) for it in recent}
         return [self._row(it, now) for it in recent]
@@ -149,10 +171,18 @@ def state_of(session: t.ListedSession, now: float) -> State:
     """Return what the agent of a session is doing at a time, in seconds since 1970."""
     if session.lifecycle == "error":
         return "failed"
+    if session.origin is not None and session.origin.ended:
+        return "stopped"
+    quiet = now - _seconds(session.updated_at)
     if session.lifecycle in ("complete", "empty"):
-        return "waiting"
-    is_recent = now - _seconds(session.updated_at) < WORKING_SECONDS
-    return "working" if session.lifecycle == "interrupted" and is_recent else "stopped"
+        return "stopped" if session.origin is not None and _has_ended(session.origin, quiet) else "waiting"
+    return "working" if session.lifecycle == "interrupted" and quiet < WORKING_SECONDS else "stopped"
+
+
+def _has_ended(origin: t.SessionOrigin, quiet: float) -> bool:
+    """Return whether the agent of a session waits for no person: a program gave its prompts, or it has ended."""
+    is_subagent = origin.path is not None and "/subagents/" in origin.path
+    return origin.gone or origin.automated or is_subagent or quiet >= WAITING_SECONDS
 
 
 def _seconds(timestamp: str) -> float:

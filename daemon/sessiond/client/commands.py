@@ -22,6 +22,9 @@ METHODS = frozenset(
 )  # fmt: skip
 """Methods whose params have a `commandId`."""
 
+APPEND = "session/append"
+"""The method whose entries make it repeatable, if all of them have ids."""
+
 _WITH_ID_OF_ENTRY = frozenset(("state/update", "state/beginTask"))
 """Those of these methods that an `id` in the params makes repeatable as well."""
 
@@ -39,7 +42,25 @@ def repeatable(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     return {**params, "commandId": new_command_id() if known is None else known}
 
 
+def entry_ids(params: Mapping[str, Any]) -> list[str | None]:
+    """Return the id of each entry of `session/append`; None for one that the daemon gives an id.
+
+    In a provider's format, an item without `message` is the provider's own, and so is its id.
+    """
+    entries = params.get("entries")
+    is_ours = params.get("format", "agent") == "agent"
+    return [
+        it["id"]
+        if isinstance(it, dict) and isinstance(it.get("id"), str) and (is_ours or "message" in it)
+        else None
+        for it in (entries if isinstance(entries, list) else ())
+    ]
+
+
 def is_repeatable(method: str, params: Mapping[str, Any]) -> bool:
     """Return whether a request that writes has the same effect however often it is sent."""
+    if method == APPEND:
+        ids = entry_ids(params)
+        return bool(ids) and None not in ids
     named = params.get("commandId") or (method in _WITH_ID_OF_ENTRY and params.get("id"))
     return method in METHODS and bool(named)

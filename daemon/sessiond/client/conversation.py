@@ -2,8 +2,8 @@
 
 A new daemon has no state of an editor that was attached to the previous one. This module and `editor_state` record
 the handshake, the open documents and the unanswered requests, so that the editor does not notice the change. In the
-params of a request it reads only `commandId`: a request that the lost daemon may have carried out is repeated only if
-it has one.
+params of a request it reads only `commandId` and the ids of entries: a request that the lost daemon may have carried
+out is repeated only if it has the former, or is an append all of whose entries have ids.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from sessiond.client.editor_state import EditorState
 from sessiond.client.editor_subscriptions import EditorSubscriptions, target_of
 from sessiond.client.message_parts import (
     decode_registrations,
+    entry_ids_of,
     error_message,
     error_response,
     head_of,
@@ -168,7 +169,9 @@ class Conversation:
     def daemon_lost(self) -> list[bytes]:
         """Return the messages for the editor after a daemon has ended: errors, and cancellations of daemon requests."""
         messages = [
-            self.outcome_unknown(id) for id, pending in self._pending.items() if not pending.may_repeat
+            self.outcome_unknown(id, entry_ids_of(pending.method, pending.body))
+            for id, pending in self._pending.items()
+            if not pending.may_repeat
         ]
         self._pending = {id: pending for id, pending in self._pending.items() if pending.may_repeat}
         for id, daemon_id in self._daemon_requests.items():
@@ -211,11 +214,11 @@ class Conversation:
             self._registered.clear()
         return messages + self._subscriptions.lapse()
 
-    def outcome_unknown(self, id: RequestId) -> bytes:
-        """Return the response to a request that a lost daemon may have carried out."""
+    def outcome_unknown(self, id: RequestId, entry_ids: list[str]) -> bytes:
+        """Return the response to a request that a lost daemon may have carried out, and that sent these ids."""
         return error_response(
             id,
-            errors.OUTCOME_UNKNOWN.data(OutcomeUnknownDetails(entry_ids=[])),
+            errors.OUTCOME_UNKNOWN.data(OutcomeUnknownDetails(entry_ids=entry_ids)),
             "The daemon ended before it responded, so the outcome of the request is unknown. "
             "Check before you repeat it.",
         )

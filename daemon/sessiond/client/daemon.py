@@ -154,8 +154,11 @@ class Daemon(
         self,
         cwd: str | None = None,
         *,
+        project: str | None = None,
         tags: Sequence[str] | None = None,
         query: str | None = None,
+        agent: str | None = None,
+        automated: bool | None = None,
         include_drafts: bool = False,
         interval_ms: int = 200,
     ) -> WatchedList:
@@ -163,8 +166,11 @@ class Daemon(
 
         Args:
             cwd: Only sessions of this folder. Default: of all folders.
+            project: Only sessions of the project of this folder, an absolute path.
             tags: Only sessions with all of these tags.
-            query: Only sessions whose id, title, first prompt or cwd contains each word of this text.
+            query: Only sessions whose id, title, first prompt, cwd or agent contains each word of this text.
+            agent: Only sessions read from this agent.
+            automated: Only sessions whose prompts a program gave, or only others. Default: all.
             include_drafts: Also draft sessions.
             interval_ms: The minimum time between two changes, in milliseconds.
 
@@ -172,7 +178,13 @@ class Daemon(
             An asynchronous iterator of `ListChange`, which is also a context manager.
         """
         list_filter = t.ListFilter(
-            cwd=cwd, tags=None if tags is None else list(tags), query=query, include_drafts=include_drafts
+            cwd=cwd,
+            project=project,
+            tags=None if tags is None else list(tags),
+            query=query,
+            agent=agent,
+            automated=automated,
+            include_drafts=include_drafts,
         )
         return WatchedList(self._link, list_filter, interval_ms)
 

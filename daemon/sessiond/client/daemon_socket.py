@@ -52,6 +52,16 @@ class DaemonBusyError(DaemonConnectionError):
         super().__init__(path=path, seconds=seconds)
 
 
+class DaemonSilentError(DaemonConnectionError):
+    """Raised when the program that listens does not answer the handshake."""
+
+    sentence = "The program that listens as the daemon has not answered for {seconds:.0f} seconds."
+    advice = "Look for it with: sessiond doctor"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds=seconds)
+
+
 class SocketRefusedError(DaemonConnectionError):
     """Raised when the system refuses a connection to the socket."""
 
@@ -100,6 +110,17 @@ class VersionMismatchError(DaemonConnectionError):
         )
 
 
+class OlderDaemonError(VersionMismatchError):
+    """Raised when the daemon is an older sessiond than this program and is not replaced by a newer one."""
+
+    sentence = "The daemon (sessiond {build}, process {pid}) is older than this program (sessiond {version})."
+
+    def __init__(self, build: str, pid: int | None, advice: str) -> None:
+        from sessiond import __version__
+
+        DaemonConnectionError.__init__(self, build=build, pid=pid, version=__version__, advice=advice)
+
+
 class FoundDaemon:
     """A connection to a daemon, with its path and the content of the endpoint file, which may be out of date."""
 
@@ -109,6 +130,11 @@ class FoundDaemon:
         self.sock = sock
         self.path = path
         self.endpoint = endpoint
+
+    @property
+    def build(self) -> str:
+        """The version of sessiond that the endpoint file names; empty if it names none."""
+        return str(self.endpoint.get("build", ""))
 
     def protocol_versions(self) -> list[int] | None:
         """Return the versions of the protocol that the endpoint file names; None if it names none."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import time
 
+from sessiond import __version__
 from sessiond.client import daemon_socket
 from sessiond.client.daemon_socket import (
     ADDRESS,
     DaemonConnectionError,
     DaemonNotRunningError,
+    OlderDaemonError,
     VersionMismatchError,
     find_daemon,
     find_socket,
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 def connect(locations: Locations, *, autostart: bool = True) -> LightSocket:
     """Return a blocking socket to the daemon of `locations`, which is started if necessary.
 
-    A daemon that supports only older versions of the protocol is replaced by one of this version.
+    An older daemon is replaced by one of this version: if it shares no version of the protocol, or if no other client
+    is attached to it.
 
     Args:
         locations: The folders of the daemon.
@@ -38,6 +41,7 @@ def connect(locations: Locations, *, autostart: bool = True) -> LightSocket:
     Raises:
         DaemonNotRunningError: No daemon runs and none may be started.
         VersionMismatchError: The daemon shares no version of the protocol, and is newer or may not be replaced.
+        OlderDaemonError: The daemon is an older sessiond, and has other clients or may not be replaced.
         DaemonConnectionError: Any other reason; the classes above are subclasses.
         UnsafeFolderError: A folder of the daemon cannot be created, or others can write to it.
     """
@@ -48,11 +52,14 @@ def connect(locations: Locations, *, autostart: bool = True) -> LightSocket:
     may_start = autostart and not os.environ.get("SESSIOND_NO_AUTOSTART")
     if found is not None:
         theirs = found.protocol_versions()
-        if theirs is None or versions.common(theirs):
+        is_older = versions.is_older(found.build, __version__)
+        if (theirs is None or versions.common(theirs)) and not is_older:
             return found.sock
         found.sock.close()
+        if not may_start and is_older:
+            raise OlderDaemonError(found.build, found.endpoint.get("pid"), "Restart it: sessiond restart")
         if not may_start:
-            raise VersionMismatchError(found.endpoint, theirs)
+            raise VersionMismatchError(found.endpoint, theirs or [])
         from sessiond.client import replace
 
         return replace.replace_if_older(locations)

@@ -8,21 +8,24 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
 from sessiond.client.backoff import pauses
-from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
+from sessiond.client.daemon_socket import DaemonConnectionError, DaemonSilentError, VersionMismatchError
 from sessiond.client.receiver import NotificationReceivers, OnProgress, Receiver, RequestHandler
-from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, OtherProtocolError, RpcError
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed, RemoteError
+from sessiond.rpc.framing import FramingError
 from sessiond.rpc.handler import Handler
+from sessiond.rpc.message import BadMessage
 
 Dial = Callable[[Handler[Connection]], Awaitable[Connection]]
+R = TypeVar("R")
 
 _HANDSHAKE_ATTEMPTS = 5
 _DRAIN_SECONDS = 15.0  # seconds to wait for the end of a daemon that refuses writes
@@ -34,6 +37,9 @@ class DaemonLink:
     `dial_running` connects only to a daemon that runs. It is used to wait for a daemon without starting it.
     `handlers` maps each method that the daemon may request of this client to a function.
     """
+
+    handshake_seconds: float | None = 15.0
+    """Seconds that a daemon may take for the handshake, for which it waits for nothing."""
 
     def __init__(
         self,
@@ -118,7 +124,7 @@ class DaemonLink:
                 attempts += 1
             except ConnectionClosed as error:
                 if not attempts:
-                    raise DisconnectedError from error
+                    raise _lost(error) from error
 
     async def request_connected(self, method: str, params: object) -> Raw:
         """Send a request as `request` does, but only over the existing connection.
@@ -135,7 +141,14 @@ class DaemonLink:
                 raise DisconnectedError from None
             raise failure from None
         except ConnectionClosed as error:
-            raise DisconnectedError from error
+            raise _lost(error) from error
+
+    def decode(self, method: str, result: Raw, into: type[R]) -> R:
+        """Decode the result of a method. Raises `InvalidResponseError` for one that is not of the method's type."""
+        try:
+            return msgspec.json.decode(result, type=into)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise InvalidResponseError(f"the result of {method} is wrong: {error}") from None
 
     @contextlib.contextmanager
     def progress_token(self, on_progress: OnProgress | None) -> Iterator[str | None]:
@@ -180,7 +193,7 @@ class DaemonLink:
         try:
             return await self._checked_handshake(await dial(Receiver(self._receivers)))
         except ConnectionClosed as error:
-            raise DisconnectedError from error
+            raise _lost(error) from error
 
     async def _checked_handshake(self, connection: Connection) -> Connection:
         try:
@@ -192,16 +205,24 @@ class DaemonLink:
 
     async def _handshake(self, connection: Connection) -> None:
         try:
-            result = await connection.call(m.HELLO.name, self._hello)
-            self.handshake = msgspec.json.decode(result, type=t.HelloResult)
+            result = await connection.call(m.HELLO.name, self._hello, timeout=self.handshake_seconds)
         except RemoteError as error:
             raise rpc_error(error) from None
-        except msgspec.DecodeError as error:
-            raise InvalidResponseError(str(error)) from error
+        except TimeoutError:
+            assert self.handshake_seconds is not None
+            raise DaemonSilentError(self.handshake_seconds) from None
+        self.handshake = self.decode(m.HELLO.name, result, t.HelloResult)
         for session_id in tuple(self.reopened_sessions):
             # If a session no longer exists or cannot be opened, the daemon refuses the next request about it.
             with contextlib.suppress(RemoteError):
                 await connection.call(m.OPEN.name, t.OpenParams(session_id=session_id, bind=False))
+
+
+def _lost(error: ConnectionClosed) -> DisconnectedError:
+    """Return the exception for a connection that has ended: by itself, or for what came over it."""
+    if isinstance(error.__cause__, BadMessage | FramingError):
+        return OtherProtocolError(str(error.__cause__))
+    return DisconnectedError()
 
 
 async def _closes_within(connection: Connection, seconds: float) -> bool:
@@ -218,6 +239,6 @@ def rpc_error(error: RemoteError) -> RpcError:
     """Convert an error response into the `RpcError` that both kinds of client raise."""
     data: Any = None
     if error.data is not None:
-        with contextlib.suppress(msgspec.DecodeError):
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
             data = msgspec.json.decode(error.data)
     return RpcError(error.code, error.message, data if isinstance(data, dict) else None)

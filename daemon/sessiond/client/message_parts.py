@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.client.commands import METHODS, is_repeatable
+from sessiond.client.commands import APPEND, METHODS, entry_ids, is_repeatable
 from sessiond.protocol import errors
 from sessiond.protocol.errors import ErrorData
 from sessiond.rpc.message import BadMessage, Head, RequestId, decode_head, encode_error
@@ -42,6 +42,18 @@ class _OfDocument(msgspec.Struct, rename="camel"):
     text_document: _Document
 
 
+class _Draft(msgspec.Struct):
+    """The parts of an entry that say whether it has an id of its own; the rest may be large."""
+
+    id: str | None = None
+    message: Raw | UnsetType = UNSET
+
+
+class _Append(msgspec.Struct):
+    entries: list[_Draft]
+    format: str = "agent"
+
+
 class _Registration(msgspec.Struct):
     id: str
     method: str
@@ -62,6 +74,7 @@ class _ErrorBody(msgspec.Struct):
 
 
 decode_opened = msgspec.json.Decoder(_Opened).decode
+_decode_append = msgspec.json.Decoder(_Append).decode
 _decode_params = msgspec.json.Decoder(dict[str, Any]).decode
 decode_note = msgspec.json.Decoder(_Note).decode
 _decode_watch = msgspec.json.Decoder(_Watch).decode
@@ -115,6 +128,8 @@ def watch_id_of(value: Raw | UnsetType) -> str | None:
 
 def may_repeat_write(method: str, head: Head) -> bool:
     """Return whether a request that writes may be repeated after a lost response."""
+    if method == APPEND:
+        return is_repeatable(method, _append_of(head))
     if method not in METHODS:
         return False
     try:
@@ -122,6 +137,25 @@ def may_repeat_write(method: str, head: Head) -> bool:
     except msgspec.DecodeError:
         return False
     return is_repeatable(method, params)
+
+
+def entry_ids_of(method: str, body: bytes) -> list[str]:
+    """Return the ids that the entries of a request have, if it is an append, in the order of the request."""
+    head = head_of(body) if method == APPEND else None
+    return [] if head is None else [it for it in entry_ids(_append_of(head)) if it is not None]
+
+
+def _append_of(head: Head) -> dict[str, Any]:
+    """Return the ids of the entries of an append, as its params have them; empty for invalid params."""
+    try:
+        params = _decode_append(b"{}" if head.params is UNSET else head.params)
+    except msgspec.DecodeError:
+        return {}
+    entries = [
+        {"id": it.id, **({} if isinstance(it.message, UnsetType) else {"message": None})}
+        for it in params.entries
+    ]
+    return {"entries": entries, "format": params.format}
 
 
 def is_error_of_kind(head: Head, kind: str) -> bool:

@@ -14,10 +14,10 @@ from msgspec import UNSET, Raw
 from sessiond.client.results import AppendedBatch
 from sessiond.protocol import errors, types as t
 from sessiond.protocol.error_details import InternalDetails, MethodNotFoundDetails
-from sessiond.protocol.methods import APPENDED, NOTIFICATIONS, PROGRESS
+from sessiond.protocol.methods import APPENDED, METHODS, NOTIFICATIONS, PROGRESS
 from sessiond.rpc.connection import CANCEL, Connection
 from sessiond.rpc.handler import Handler
-from sessiond.rpc.message import BadMessage, Head, RequestId
+from sessiond.rpc.message import INVALID_REQUEST, BadMessage, Head, RequestId
 
 NotificationParams = t.Wire | dict[str, Any]
 """A decoded notification; a dict when its name is unknown, as those of a newer daemon may be."""
@@ -66,7 +66,10 @@ class Receiver(Handler[Connection]):
         """Do nothing: the creator of the connection sends the handshake."""
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        """Ignore the response to a canceled request."""
+        """Ignore a second response, and one to a canceled request. A response to no request ends the connection."""
+        if isinstance(head.id, int | str) and not connection.has_sent(head.id):
+            message = f"There was no request {head.id!r:.60} to respond to."
+            connection.close(BadMessage(INVALID_REQUEST, message))
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         """Pass a notification to the listeners, or handle a request in its own task."""
@@ -84,8 +87,9 @@ class Receiver(Handler[Connection]):
             note: NotificationParams = msgspec.json.decode(
                 params, type=_PARAM_TYPES.get(method, dict[str, Any])
             )
-        except msgspec.DecodeError:
-            connection.close()  # the message is lost; subscriptions subscribe again
+        except (msgspec.DecodeError, RecursionError) as error:
+            reason = BadMessage(INVALID_REQUEST, f"The params of {method:.100} are wrong: {error}.")
+            connection.close(reason)  # the message is lost; subscriptions subscribe again
             return
         if isinstance(note, t.ProgressNote) and (on_progress := self._receivers.progress.get(note.token)):
             # Called later, so that its exceptions reach the event loop's handler and not the reader.
@@ -95,7 +99,7 @@ class Receiver(Handler[Connection]):
 
     def broken(self, connection: Connection, error: BadMessage) -> None:
         """Close a connection that violates the protocol."""
-        connection.close()  # sessiond sends no such message, so the following bytes cannot be trusted
+        connection.close(error)  # sessiond sends no such message, so the following bytes cannot be trusted
 
     def ended(self, connection: Connection) -> None:
         """Close the connection after the daemon has closed its side."""
@@ -110,6 +114,9 @@ class Receiver(Handler[Connection]):
 
     def _handle_request(self, connection: Connection, id: RequestId, method: str, params: Raw) -> None:
         handler = self._receivers.handlers.get(method)
+        if method in METHODS:  # such as an echo of the handshake
+            connection.close(BadMessage(INVALID_REQUEST, f"It requests {method}, which only clients do."))
+            return
         if handler is None:
             message = f"This client does not support {method}."
             details = MethodNotFoundDetails(did_you_mean=[])

@@ -10,15 +10,26 @@ from __future__ import annotations
 import contextlib
 import time
 
+from sessiond import __version__
 from sessiond.client.daemon_socket import (
     DaemonConnectionError,
     DaemonNotRunningError,
     FoundDaemon,
+    OlderDaemonError,
     VersionMismatchError,
     find_daemon,
 )
 from sessiond.client.start import hold_start_lock, start_successor
-from sessiond.client.wire import DisconnectedError, InvalidResponseError, MessageReader, frame, members
+from sessiond.client.wire import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    DisconnectedError,
+    InvalidResponseError,
+    MessageReader,
+    frame,
+    members,
+    refusal,
+)
 from sessiond.paths import Locations, make_private
 from sessiond.protocol import versions
 
@@ -48,26 +59,32 @@ class DaemonNotStoppedError(DaemonConnectionError):
 
 
 def replace_if_older(locations: Locations) -> LightSocket:
-    """Connect to a daemon that shares a version of the protocol. A daemon with only older versions is replaced.
+    """Connect to a daemon that shares a version of the protocol and is no older sessiond. An older one is replaced.
+
+    A daemon that shares a version is replaced only if this client is the only one.
 
     Raises:
         VersionMismatchError: The running daemon is newer, or the new daemon shares no version either.
+        OlderDaemonError: Other clients are attached to the older daemon, or the new daemon is older as well.
         DaemonNotStoppedError: The old daemon did not end.
     """
 
     def is_older(found: FoundDaemon) -> bool:
         theirs = _versions_of(found)
         if versions.common(theirs):
-            return False
+            return _is_older_and_idle(found)
         if max(theirs, default=0) < versions.OLDEST:
             return True
         raise VersionMismatchError(found.endpoint, theirs)
 
-    _replace(locations, is_older, "it supports only older versions of the protocol", DRAIN_SECONDS)
+    _replace(locations, is_older, f"a client is sessiond {__version__}, which is newer", DRAIN_SECONDS)
     with (found := _find_running(locations)).sock:
         theirs = _versions_of(found)
     if not versions.common(theirs):
         raise VersionMismatchError(found.endpoint, theirs)
+    if versions.is_older(found.build, __version__):
+        advice = "Another program has started it again; for a service, run: sessiond install-service"
+        raise OlderDaemonError(found.build, found.endpoint.get("pid"), advice)
     # The caller makes its own handshake, and a connection accepts only one.
     return _find_running(locations).sock
 
@@ -133,28 +150,45 @@ def _versions_of(found: FoundDaemon) -> list[int]:
     response = _request(found, "server/hello", {"protocolVersions": versions.spoken()})
     if "result" in response:
         return versions.spoken()  # the daemon supports at least one of them
-    data = response["error"].get("data") or {}
-    if data.get("kind") != "unsupportedVersion":
-        raise InvalidResponseError(f"it refuses `server/hello`: {response['error'].get('message')!s:.200}")
-    details = data.get("details") or {}
-    return [it for it in details.get("supportedVersions") or [] if isinstance(it, int)]
+    if response["error"].get("code") == METHOD_NOT_FOUND:
+        return found.protocol_versions() or []  # 0.1.0 had no such method at first
+    error = refusal(response["error"])
+    if error.kind != "unsupportedVersion":
+        raise InvalidResponseError(f"it refuses `server/hello`: {error.message:.200}")
+    supported = error.details.get("supportedVersions")
+    return [it for it in supported if isinstance(it, int)] if isinstance(supported, list) else []
+
+
+def _is_older_and_idle(found: FoundDaemon) -> bool:
+    """Return whether a daemon is an older sessiond without other clients. Raises `OlderDaemonError` if it has some."""
+    status = _request(found, "server/status", {}).get("result") or {}
+    build = str(status.get("version", ""))
+    if not versions.is_older(build, __version__):
+        return False
+    if status.get("clientCount", status.get("clients")) == 1:  # `clients` until 0.1.0; this connection is one
+        return True
+    raise OlderDaemonError(
+        build, status.get("pid"), "Other clients are attached to it. Replace it: sessiond restart"
+    )
 
 
 def _drain(found: FoundDaemon, reason: str, drain_seconds: float, deadline: float) -> None:
     """Ask a daemon to end, and wait until it has closed. Raises `DaemonNotStoppedError`, `DisconnectedError`."""
     response = _request(found, "server/drain", {"note": reason, "timeoutMs": round(drain_seconds * 1000)})
+    if "error" in response and response["error"].get("code") == INVALID_PARAMS:
+        response = _request(found, "server/drain", {})  # another version has other names for them
     if "error" in response:
         raise DaemonNotStoppedError(found.path, str(response["error"].get("message")).rstrip("."))
-    found.sock.settimeout(max(0.1, deadline - time.monotonic()))
     try:
-        while found.sock.recv(65_536):
-            pass
-    except TimeoutError as error:
-        raise DaemonNotStoppedError(
-            found.path, f"process {response['result'].get('pid')} has not ended yet"
-        ) from error
+        while time.monotonic() < deadline:
+            found.sock.settimeout(max(0.1, deadline - time.monotonic()))
+            if not found.sock.recv(65_536):
+                return
+    except TimeoutError:
+        pass
     except ConnectionError as error:
         raise DisconnectedError from error
+    raise DaemonNotStoppedError(found.path, f"process {response['result'].get('pid')} has not ended yet")
 
 
 def _request(found: FoundDaemon, method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -162,8 +196,8 @@ def _request(found: FoundDaemon, method: str, params: dict[str, Any]) -> dict[st
 
     Raises `DisconnectedError` when the daemon ends instead, and `DaemonNotStoppedError` after a timeout.
     """
-    found.sock.settimeout(_RESPONSE_SECONDS)
     reader = MessageReader(found.sock)
+    reader.wait(_RESPONSE_SECONDS)
     try:
         found.sock.sendall(frame({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
         while True:
@@ -176,6 +210,6 @@ def _request(found: FoundDaemon, method: str, params: dict[str, Any]) -> dict[st
         ) from error
     except ConnectionError as error:
         raise DisconnectedError from error
-    if "result" not in message and not isinstance(message.get("error"), dict):
+    if not isinstance(message.get("error", message.get("result")), dict):
         raise InvalidResponseError("a response without result or error")
     return message

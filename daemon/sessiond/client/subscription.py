@@ -4,8 +4,6 @@ import asyncio
 from collections import deque
 from typing import Self
 
-import msgspec
-
 from sessiond.client.link import DaemonLink
 from sessiond.client.receiver import NotificationParams
 from sessiond.client.results import AppendedBatch, Entries, Entry
@@ -99,7 +97,7 @@ class Subscription:
             except BaseException:
                 self._subscribed = False
                 raise
-            gap = msgspec.json.decode(raw, type=t.SubscribeResult)
+            gap = self._link.decode(m.SUBSCRIBE.name, raw, t.SubscribeResult)
             if self.log_id is not None and gap.log_id != self.log_id:
                 self.seq = 0
             self.log_id = gap.log_id
@@ -164,7 +162,7 @@ class Subscription:
                 raise
             self._mark_unsubscribed()  # the log was replaced meanwhile
             return
-        page = msgspec.json.decode(raw, type=Entries)
+        page = self._link.decode(m.ENTRIES.name, raw, Entries)
         if not page.items:
             self.seq = self._read_up_to
         self._ready.extend((it.seq, it.entry) for it in page.items)

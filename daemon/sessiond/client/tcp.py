@@ -8,10 +8,11 @@ from __future__ import annotations
 import ipaddress
 import os
 from socket import create_connection
+from time import monotonic
 
 from sessiond.client.daemon_socket import ADDRESS, DaemonConnectionError
 from sessiond.client.light_socket import LightSocket
-from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError, frame, members
+from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError, frame, members, refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,12 +50,11 @@ def connect(locations: Locations, address: str) -> LightSocket:
     except OSError as error:
         raise TcpConnectionError(address, error.strerror or str(error) or type(error).__name__) from error
     sock = LightSocket(fileno=connection.detach())
-    sock.settimeout(_TIMEOUT_SECONDS)
     try:
         sock.sendall(
             frame({"jsonrpc": "2.0", "id": 0, "method": "server/authenticate", "params": {"token": token}})
         )
-        _read_response(sock)
+        _read_response(sock, monotonic() + _TIMEOUT_SECONDS)
         sock.settimeout(None)
     except (OSError, DisconnectedError, InvalidResponseError) as error:
         sock.close()
@@ -85,11 +85,11 @@ def _is_this_machine(host: str) -> bool:
         return False
 
 
-def _read_response(sock: LightSocket) -> None:
+def _read_response(sock: LightSocket, deadline: float) -> None:
     """Read the response to the token, and not a byte more: later bytes belong to the user of the socket."""
     header = b""
     while not header.endswith(b"\r\n\r\n"):
-        header += _receive(sock, 1)
+        header += _receive(sock, 1, deadline)
         if len(header) > 1_000:
             raise InvalidResponseError("a header that is too long")
     length = header.lower().partition(b"content-length:")[2].split(b"\r\n")[0].strip()
@@ -97,14 +97,16 @@ def _read_response(sock: LightSocket) -> None:
         raise InvalidResponseError("a header without Content-Length")
     body = b""
     while len(body) < int(length):
-        body += _receive(sock, int(length) - len(body))
+        body += _receive(sock, int(length) - len(body), deadline)
     response = members(body.decode("utf-8", "replace"))
     if "error" in response:
-        error = response["error"][0]
-        raise RpcError(error.get("code", 0), str(error.get("message", "")), error.get("data"))
+        raise refusal(response["error"][0])
+    if "result" not in response or "method" in response:
+        raise InvalidResponseError("a response without result or error")
 
 
-def _receive(sock: LightSocket, max_bytes: int) -> bytes:
+def _receive(sock: LightSocket, max_bytes: int, deadline: float) -> bytes:
+    sock.settimeout(max(0.001, deadline - monotonic()))
     piece = sock.recv(max_bytes)
     if not piece:
         raise DisconnectedError

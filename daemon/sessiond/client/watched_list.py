@@ -113,9 +113,8 @@ class WatchedList:
         params = t.WatchParams(filter=self._filter, after=after, interval_ms=self._interval_ms)
         try:
             await self._link.wait_connected()
-            begun = msgspec.json.decode(
-                await self._link.request_connected(m.WATCH.name, params), type=t.WatchResult
-            )
+            result = await self._link.request_connected(m.WATCH.name, params)
+            begun = self._link.decode(m.WATCH.name, result, t.WatchResult)
             if begun.mode == "snapshot":
                 self._is_read = False
                 self._changed, self._removed = {}, {}
@@ -137,17 +136,9 @@ class WatchedList:
         rows: dict[str, t.ListedSession] = {}
         cursor: str | None = None
         while True:
-            params = t.ListParams(
-                cwd=self._filter.cwd,
-                tags=self._filter.tags,
-                query=self._filter.query,
-                include_drafts=self._filter.include_drafts,
-                limit=_PAGE,
-                cursor=cursor,
-            )
-            page = msgspec.json.decode(
-                await self._link.request_connected(m.LIST.name, params), type=t.ListResult
-            )
+            params = t.ListParams(**msgspec.structs.asdict(self._filter), limit=_PAGE, cursor=cursor)
+            result = await self._link.request_connected(m.LIST.name, params)
+            page = self._link.decode(m.LIST.name, result, t.ListResult)
             rows |= {row.path or row.session_id: row for row in page.sessions}
             cursor = page.next_cursor
             if cursor is None:

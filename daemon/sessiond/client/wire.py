@@ -6,6 +6,8 @@ contains no names of methods. `rpc/` is the asynchronous counterpart.
 
 from __future__ import annotations
 
+from time import monotonic
+
 from sessiond.client.light_json import encode, scan
 from sessiond.error_text import TemplatedError
 
@@ -15,8 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+METHOD_NOT_FOUND = -32601  # these are also in protocol.errors, which imports msgspec
+INVALID_PARAMS = -32602
+
 _LONGEST_HEADER = 8192
+_MAX_DIGITS = 9
+LONGEST_BODY = 64 * 1024 * 1024  # `rpc.framing.MAX_FRAME`, the limit of both sides
 _CHUNK = 1 << 18
+_LEAST_BYTES = 16 * 1024
+"""Bytes of one message that are a sign of life: a large one comes in pieces over a slow line."""
 
 
 class RpcError(TemplatedError):
@@ -38,7 +47,8 @@ class RpcError(TemplatedError):
     @property
     def kind(self) -> str:
         """The stable name of the error; empty when the response is not from sessiond."""
-        return str(self.data.get("kind", ""))
+        kind = self.data.get("kind")
+        return kind if isinstance(kind, str) else ""
 
     @property
     def details(self) -> dict[str, Any]:
@@ -52,6 +62,18 @@ class RpcError(TemplatedError):
         return self.data.get("retryable") is True
 
 
+def refusal(error: Any) -> RpcError:
+    """Return the error of a response, whatever another program wrote there, as an exception."""
+    if not isinstance(error, dict):
+        return RpcError(0, str(error))
+    code, data = error.get("code"), error.get("data")
+    return RpcError(
+        code if isinstance(code, int) else 0,
+        str(error.get("message", "")),
+        data if isinstance(data, dict) else None,
+    )
+
+
 class DisconnectedError(TemplatedError):
     """Raised when the connection is lost while a request is in flight; its outcome is unknown."""
 
@@ -63,6 +85,15 @@ class RequestNotReadError(DisconnectedError):
 
     sentence = "The daemon ended before it read the request, so nothing was done."
     advice = "Send it again."
+
+
+class OtherProtocolError(DisconnectedError):
+    """Raised when this end closed the connection, because what came is not of sessiond."""
+
+    sentence = "The program that listens as the daemon does not follow sessiond's protocol: {reason}."
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason.rstrip("."))
 
 
 class DaemonUnresponsiveError(TemplatedError):
@@ -82,6 +113,11 @@ class InvalidResponseError(TemplatedError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason=reason)
+        self.reason = reason
+
+
+NO_ANSWER = (DisconnectedError, DaemonUnresponsiveError, InvalidResponseError)
+"""The errors of a request that nobody, or another program, answered."""
 
 
 def frame(message: dict[str, Any]) -> bytes:
@@ -93,13 +129,27 @@ def frame(message: dict[str, Any]) -> bytes:
 class MessageReader:
     """Reads whole messages from a blocking socket.
 
-    `on_silence` is called when nothing came within the socket's timeout. It may raise; otherwise reading continues.
+    `on_silence` is called when the time of `wait` is over. It may raise, or call `wait` again; without one, `read`
+    raises `TimeoutError`.
     """
 
     def __init__(self, sock: socket, on_silence: Callable[[], None] | None = None) -> None:
         self._sock = sock
         self.on_silence = on_silence
         self._buffer = bytearray()
+        self._seconds: float | None = None
+        self._until: float | None = None
+        self._until_in_body = 0.0
+
+    def wait(self, seconds: float | None) -> None:
+        """Read for so many seconds from now, whatever comes; None: without a limit.
+
+        Only the body of a large message may take longer, as long as it makes progress: another program that sends
+        notifications, or a byte now and then, does not answer.
+        """
+        self._seconds = seconds
+        self._until = None if seconds is None else monotonic() + seconds
+        self._sock.settimeout(seconds)
 
     def read(self) -> str:
         """Return the body of the next message.
@@ -107,13 +157,18 @@ class MessageReader:
         Raises:
             DisconnectedError: The stream has ended.
             InvalidResponseError: The framing is broken.
-            Unread: The connection was reset. A unix socket reports a reset instead of an end when it is closed with
-                unread bytes, which happens to a request that arrives while the daemon ends.
+            RequestNotReadError: The connection was reset. A unix socket reports a reset instead of an end when it is
+                closed with unread bytes, which happens to a request that arrives while the daemon ends.
         """
+        self._until_in_body = 0.0
         end = self._until_header_ends()
         length = _content_length(self._buffer[:end])
+        counted = len(self._buffer)
         while len(self._buffer) < end + length:
             self._receive()
+            if self._seconds is not None and len(self._buffer) - counted >= _LEAST_BYTES:
+                counted = len(self._buffer)
+                self._until_in_body = monotonic() + self._seconds
         body = bytes(memoryview(self._buffer)[end : end + length])
         del self._buffer[: end + length]
         # The daemon sends UTF-8. Invalid bytes from another program become U+FFFD and raise no error.
@@ -128,6 +183,11 @@ class MessageReader:
 
     def _receive(self) -> None:
         try:
+            if self._until is not None:
+                left = max(self._until, self._until_in_body) - monotonic()
+                if left <= 0:
+                    raise TimeoutError
+                self._sock.settimeout(left)
             chunk = self._sock.recv(_CHUNK)
         except ConnectionResetError as error:
             raise RequestNotReadError from error
@@ -144,8 +204,11 @@ class MessageReader:
 def _content_length(header: bytes | bytearray) -> int:
     for line in header.split(b"\r\n"):
         name, _, value = line.partition(b":")
-        if name.strip().lower() == b"content-length" and value.strip().isdigit():
-            return int(value)
+        digits = value.strip()
+        if name.strip().lower() == b"content-length" and digits.isdigit():
+            if len(digits) > _MAX_DIGITS or int(digits) > LONGEST_BODY:
+                raise InvalidResponseError(f"a message of {digits[:20].decode()} bytes")
+            return int(digits)
     raise InvalidResponseError("a header without Content-Length")
 
 

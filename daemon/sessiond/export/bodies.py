@@ -12,7 +12,7 @@ from sessiond.export import markup
 from sessiond.session.content import fields, preview
 
 _IMAGE_TYPES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*+={0,2}\s*+")
 _SUMMARY_CHARACTERS: Final = 160
 _MAX_INLINE_CHARACTERS: Final = 120
 _MAX_ID_CHARACTERS: Final = 256

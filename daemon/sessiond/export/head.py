@@ -20,7 +20,7 @@ def head_of(tree: Tree, tally: Tally) -> t.PageSession:
         session_id=header.id, title=tree.title and preview.one_line(lines.valid_text(tree.title), _TITLE_CHARACTERS),
         cwd=lines.valid_text(header.cwd), created_at=header.timestamp, tags=list(map(lines.valid_text, tree.tags)),
         parent_session_id=parent.session_id, parent_path=parent.path, leaf_id=tree.leaf_id,
-        origin=t.SessionOrigin.of(tree.origin, gone=tree.origin_is_gone),
+        origin=t.SessionOrigin.of(tree.origin, state=tree.origin_state, ended=tree.has_ended),
         figures=t.PageFigures(
             message_count=sum(tally.messages.get(role, 0) for role in _COUNTED_ROLES),
             tool_call_count=tally.tool_calls, tokens=tally.tokens.total,

@@ -2,7 +2,7 @@
 
 The page's policy names its script and its style sheet by their hashes, so script that a transcript injects does not
 run. The session is in a block of JSON that cannot contain a tag. In a webview, the same page is empty at first, its
-policy uses a nonce, and its rows arrive as messages.
+policy uses a nonce, and its rows arrive as messages. On the server of `sessiond view`, too, the page is empty at first.
 """
 
 import base64
@@ -18,7 +18,6 @@ import msgspec
 from sessiond.export.head import head_of
 from sessiond.export.markup import code_styles
 from sessiond.export.rows import all_rows
-from sessiond.protocol import types as t
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.to_jsonl import to_jsonl
 from sessiond.session.state.statistics import Tally, tally_tree
@@ -26,7 +25,7 @@ from sessiond.session.tree.steps import run
 from sessiond.session.tree.tree import Tree
 
 _SCRIPTS: Final = (
-    "model.js", "sidebar.js", "footnotes.js", "blocks.js", "calls.js", "transcript.js", "live.js", "host.js", "page.js",
+    "model.js", "sidebar.js", "footnotes.js", "blocks.js", "calls.js", "transcript.js", "live.js", "host.js",
 )  # fmt: skip
 _STYLES: Final = ("default", "github-dark")
 """Styles of pygments for code on a light and on a dark background."""
@@ -45,30 +44,38 @@ def to_html(whole: ExportedSession, losses: ConversionLosses) -> bytes:
         return [tree.entry(row, log[slice(*tree.span(row))]) for row in rows]
 
     run(tally_tree(tally, tree, read))
-    return page(head_of(tree, tally), list(all_rows(tree, read)))
-
-
-def page(session: t.PageSession, rows: Sequence[t.PageRow], *, live: str | None = None) -> bytes:
-    """Return the page of a session and its rows. `live` is the path on the page's own server that streams changes."""
-    policy = (
-        f"default-src 'none'; script-src '{digest(scripts())}'; style-src '{digest(styles())}'; img-src data:; "
-        f"connect-src '{'none' if live is None else 'self'}'; {_FORBIDDEN_TARGETS}"
-    )
+    session, rows = head_of(tree, tally), list(all_rows(tree, read))
     title = session.title or f"Session {session.session_id}"
-    return _filled_template(policy, title, "", {"session": session, "rows": rows, "live": live}).encode()
+    policy = _policy(scripts(), "connect-src 'none'")
+    return _filled_template(policy, title, "", {"session": session, "rows": rows}, scripts()).encode()
+
+
+@cache
+def served_page() -> bytes:
+    """Return the page without a session, for its own server: its script asks the server for the rows."""
+    script = scripts("served.js")
+    policy = _policy(script, "connect-src 'self'")
+    return _filled_template(policy, "sessiond view", "", {"served": True}, script).encode()
 
 
 def document(nonce: str) -> str:
     """Return the page without a session, for a webview. Only elements with the nonce may run or style it."""
     nonce_sources = f"script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'"
     policy = f"default-src 'none'; {nonce_sources}; img-src data:; {_FORBIDDEN_TARGETS}"
-    return _filled_template(policy, "Transcript", f' nonce="{escape(nonce)}"', {"hosted": True})
+    return _filled_template(policy, "Transcript", f' nonce="{escape(nonce)}"', {"hosted": True}, scripts())
 
 
-def _filled_template(policy: str, title: str, nonce: str, data: Mapping[str, object]) -> str:
+def _policy(script: str, connections: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(styles())}'; img-src data:; "
+        f"{connections}; {_FORBIDDEN_TARGETS}"
+    )
+
+
+def _filled_template(policy: str, title: str, nonce: str, data: Mapping[str, object], script: str) -> str:
     parts = (
         ("POLICY", escape(policy)), ("TITLE", escape(title)), ("NONCE", nonce), ("STYLE", styles()),
-        ("SESSION", json_for_script(data)), ("NONCE", nonce), ("SCRIPT", scripts()),
+        ("SESSION", json_for_script(data)), ("NONCE", nonce), ("SCRIPT", script),
     )  # fmt: skip
     template = _page_file("page.html")
     written: list[str] = []
@@ -92,9 +99,9 @@ def digest(text: str) -> str:
 
 
 @cache
-def scripts() -> str:
-    """Return the page's script."""
-    return '"use strict";\n(() => {\n' + "".join(map(_page_file, _SCRIPTS)) + "})();\n"
+def scripts(*more: str) -> str:
+    """Return the page's script. `more` names files with parts that only some pages have."""
+    return '"use strict";\n(() => {\n' + "".join(map(_page_file, (*_SCRIPTS, *more, "page.js"))) + "})();\n"
 
 
 @cache

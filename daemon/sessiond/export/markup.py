@@ -35,7 +35,7 @@ _LINK: Final = re.compile(r"(?:https?://|mailto:)", re.IGNORECASE)
 _MARKUP: Final = re.compile(r"[\\`*_{}\[\]<>#+\-=|~&!:$]|\d[.)]|\n(?: {4}|\t)")
 _LINE_BREAK: Final = re.compile(r"\n[ \t]*")
 _LINE_BREAK_AFTER_SPACES: Final = re.compile(
-    r" *\n[ \t]*"
+    r"(?<! ) *+\n[ \t]*"
 )  # takes four times as long: it stops at every space
 _BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*\n)+")
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,40}")

@@ -1,5 +1,6 @@
 """SQLite database files: opened on first use, renamed when damaged."""
 
+import errno
 import logging
 import os
 import sqlite3
@@ -10,12 +11,13 @@ from itertools import count
 from typing import Final, Literal, TypeVar
 
 from sessiond.hub.errors import Draining
-from sessiond.store.errors import StorageFailed
+from sessiond.store.errors import StorageFailed, StorageFull
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SUFFIXES: Final = ("", "-wal", "-shm")
+_PROBED_BYTES: Final = 64 * 1024
 
 
 class DatabaseFile:
@@ -53,6 +55,7 @@ class DatabaseFile:
         """Call `work` with the connection and return its result.
 
         Raises:
+            StorageFull: The disk is full.
             StorageFailed: The file is unusable.
             Draining: The file was closed.
         """
@@ -62,14 +65,14 @@ class DatabaseFile:
             return work(self._connection or self._open())
         except sqlite3.OperationalError as error:
             # The disk is full, or another program holds a lock. The file itself is intact.
-            raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
+            raise refusal(self._path, error) from error
         except sqlite3.DatabaseError as error:
             log.warning("%s is damaged: %s", self._name, error)
             self.quarantine()
         try:
             return work(self._open())
         except sqlite3.Error as error:
-            raise StorageFailed(f"{self._path}: {error}", path=self._path) from error
+            raise refusal(self._path, error) from error
 
     def close(self) -> None:
         """Close the connection. Later uses raise `Draining`, because nothing would close another connection."""
@@ -108,6 +111,36 @@ class DatabaseFile:
                 os.rename(self._path + suffix, free + suffix)  # noqa: PTH104 - a name with a suffix
         log.warning("%s was renamed to %s, and a new one is created", self._name, free)
         return free
+
+
+def refusal(path: str, error: sqlite3.Error) -> StorageFailed:
+    """Return the error of a request that SQLite could not serve with the file at `path`; "" is a temporary file.
+
+    SQLite names no cause but a full disk, and calls even some full disks, a quota and a read-only disk an I/O error.
+    """
+    cause = None
+    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+        cause = errno.ENOSPC
+    elif path and isinstance(error, sqlite3.OperationalError):
+        cause = _refused_write(os.path.dirname(path))  # noqa: PTH120
+    kind = StorageFull if cause in (errno.ENOSPC, errno.EDQUOT) else StorageFailed
+    return kind(f"{path}: {error}" if path else str(error), path=path or None, errno=cause)
+
+
+def _refused_write(folder: str) -> int | None:
+    """Return the number of the error with which a folder refuses a small new file; None if it takes one."""
+    name = os.path.join(folder, f".sessiond-{os.urandom(6).hex()}")
+    try:
+        descriptor = os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        try:
+            os.write(descriptor, bytes(_PROBED_BYTES))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+            os.unlink(name)  # noqa: PTH108
+    except OSError as error:
+        return error.errno
+    return None
 
 
 class OptionalRecords:

@@ -6,8 +6,8 @@
 import shlex
 
 from sessiond import human
+from sessiond.agents.recognition import ForeignProgram
 from sessiond.error_text import TemplatedError
-from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.lines import valid_text
 from sessiond.session.tree.problems import LineProblem
 
@@ -308,7 +308,7 @@ class Draining(HubError):
 
 
 class Overloaded(HubError):
-    """Raised when a limit on clients, queued writes, summaries or open files is reached."""
+    """Raised at a limit on clients, queued writes, summaries or open files, and when the system gives no memory."""
 
     sentence = "The daemon is overloaded: {reason}."
     advice = "Send the same request again in a moment."
@@ -332,3 +332,20 @@ def split_place(reason: str) -> tuple[str, str]:
 def _hint(did_you_mean: list[str] | None) -> str:
     """Return a sentence that lists similar ids, with a leading space, or "" without any."""
     return f" Did you mean {', '.join(did_you_mean)}?" if did_you_mean else ""
+
+
+class ChildFailed(TemplatedError):
+    """Raised when the child process ends without a result."""
+
+    sentence = "The process that was to do the work {reason}."
+
+    def __init__(self, reason: str) -> None:
+        """Create the error; `reason` is a predicate, such as "was ended by signal 9"."""
+        super().__init__(reason=reason)
+        self.reason = reason
+
+
+class ChildNotStarted(ChildFailed):
+    """Raised when the system cannot start a child process, for lack of processes or memory."""
+
+    sentence = "A process that was to do the work {reason}."

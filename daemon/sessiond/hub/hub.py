@@ -90,11 +90,11 @@ class Hub:
         self.commands.settle_with(m.HISTORY_ADD, self.history.settle_add)
         self.commands.settle_with(m.HISTORY_DELETE, self.history.settle_delete)
         self.index = Index(
-            files, index_path, lambda: self._open.diverged(), self.info, lambda: self.exchange.is_importing
-        )
+            files, index_path, lambda: self._open.diverged(), self.info, lambda: self.exchange.is_importing,
+            lambda until: self.following.unread(until),
+        )  # fmt: skip
         trash = Trash(files, memory)
         self._open = OpenSessions(files, memory, self.index, trash)
-        self._open.takes_images = config.blobs.images
         self.disk_space = DiskSpaceMonitor(files)
         self.deletion = Deletion(self, self._open, trash, files, memory, self.commands)
         self.sync = Synchronization(
@@ -115,8 +115,8 @@ class Hub:
         self.redaction = TextRedaction(self.exchange.provider_keys)
         self.usage = UsageReports(self.index)
         self.following = AgentFollowing(self, self.exchange)
-        self.following.configure(config.agents.follow)
-        self.native_sessions = NativeSessions(imports_path)
+        self.following.configure(config.agents)
+        self.native_sessions = NativeSessions(imports_path, self.exchange)
         self._jobs = Jobs()
         self.compactions = Compactions(files, config.compaction, self.summarizers, self._jobs)
         self.branches = Branches(config.compaction, self.summarizers, self._jobs)
@@ -144,15 +144,9 @@ class Hub:
         """Apply another configuration to the parts that can change while sessions are open."""
         self.history.enabled = config.history.enabled
         self.summarizers.configure(config.summarizer)
-        self._open.store_images_as_blobs(config.blobs.images)
-        self.following.configure(config.agents.follow)
+        self.following.configure(config.agents)
         for part in (self.compactions, self.branches, self._auto):
             part.configured = config.compaction
-
-    @property
-    def takes_images(self) -> bool:
-        """Whether images are also stored as blobs in sessions that pi can read."""
-        return self._open.takes_images
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` if the daemon is stopping."""
@@ -193,7 +187,7 @@ class Hub:
     def open_for_reading(
         self, path: str, load: Load = LogReader.load
     ) -> contextlib.AbstractAsyncContextManager[ReadableSession]:
-        """Load the session in a file for reading only; see `OpenSessions.glance`."""
+        """Load the session in a file for reading only; see `OpenSessions.open_for_reading`."""
         return self._open.open_for_reading(path, load)
 
     async def session_id_at(self, path: str) -> str | None:
@@ -233,7 +227,7 @@ class Hub:
         Raises `SessionNotFound`, `SessionTrashed`, `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
         ref = None if params.session_id is None else await self._open.ref_of(params.session_id)
-        return await self.index.search(params, ref)
+        return await self.index.search(params, ref, await self.redaction.cleaner() if params.redact else str)
 
     def info(self, live: LiveSession) -> t.SessionInfo:
         """Return the `SessionInfo` of an open session.
@@ -313,6 +307,11 @@ class Hub:
     async def close_unless_in_use(self, live: LiveSession) -> None:
         """Close a session unless it is in use: see `LiveSession.is_in_use`."""
         await self.upkeep.close_unless_in_use(live)
+
+    @property
+    def stores(self) -> tuple[Store, Store]:
+        """The stores of all sessions: that of the configuration, and the one of ephemeral sessions."""
+        return self._files, self._memory
 
     async def run_doctor(
         self, locations: Locations, config: Config, params: t.DoctorParams, report: ReportPercentage

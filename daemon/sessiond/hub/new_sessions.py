@@ -157,7 +157,7 @@ class NewSessions:
         store = self._memory if source.ephemeral else self._files
         has_blobs = await source.drive(name_blobs(forked))
         if has_blobs:
-            if not (self._open.takes_images or source.ephemeral):
+            if not source.ephemeral:
                 forked = await resolve_images(forked, source.blobs)
             await source.blobs.carry(forked, store.blobs)
         lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))

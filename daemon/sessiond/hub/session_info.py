@@ -57,7 +57,7 @@ def session_info(
         parent_path=parent.path,
         is_draft=draft and not tree.has_assistant(), ephemeral=ephemeral, read_only=read_only,
         problem_count=len(tree.problems), write_block=write_block, stale=stale, log_id=log_id,
-        origin=t.SessionOrigin.of(facts.origin, gone=facts.origin_is_gone),
+        origin=t.SessionOrigin.of(facts.origin, state=facts.origin_state, ended=facts.has_ended),
     )  # fmt: skip
 
 
@@ -83,7 +83,8 @@ def provisional(ends: EndFacts, *, ref: str, size: int) -> t.ListedSession:
         first_prompt=ends.first_prompt, leaf_id=ends.leaf_id, size_bytes=size,
         parent_session_id=parent.session_id, parent_path=parent.path, is_draft=False, read_only=False,
         message_count=None, entry_count=None, last_seq=None, problem_count=None, lifecycle=ends.lifecycle,
-        model=None, provisional=True, origin=t.SessionOrigin.of(ends.origin, gone=ends.origin_is_gone),
+        model=None, provisional=True,
+        origin=t.SessionOrigin.of(ends.origin, state=ends.origin_state, ended=ends.has_ended),
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from sessiond.session.content import preview
+from sessiond.session.content import preview, typed_words
 
 _HIDDEN: Final = frozenset((
     "model_change", "thinking_level_change", "mode_change", "session_info", "title_change", "label", "custom",
@@ -16,6 +16,8 @@ def text_of_entry(entry: dict[str, Any]) -> str:
     message = entry.get("message")
     if entry.get("type") != "message" or not isinstance(message, dict):
         return "" if entry.get("display") is False else preview.text_of(entry)
+    if message.get("role") == "user":
+        return typed_words.told_content(message.get("content"))
     text = preview.text_of_message(message)
     if message.get("role") in ("bashExecution", "pythonExecution"):
         output = message.get("output")

@@ -168,10 +168,9 @@ ADVICE: Final[dict[str, Advice]] = {
     "outcomeUnknown": Advice(
         "The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the "
         "store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to "
-        "requests without a `commandId`.",
-        "If `entryIds` is not empty, send the same entries again with these ids: stored ones are duplicates then. "
-        "Otherwise read the session before you send the request again. An append whose entries have ids of their own "
-        "can be repeated in any case.",
+        "requests that it cannot send again: without a `commandId`, or with entries that have no ids.",
+        "If `entryIds` has an id for each entry, send the same entries again with these ids: stored ones are "
+        "duplicates then. Otherwise read the session before you send the request again.",
     ),
     "unreachable": Advice(
         "The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this "

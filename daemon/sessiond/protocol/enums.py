@@ -95,6 +95,14 @@ OnConflict = Literal["reject", "branch"]
 - `branch`: the entries become a sibling branch below the expected leaf.
 """
 
+AppendPlacement = Literal["leaf", "root", "parent"]
+"""Where the first entry of an append is placed, for clients that cannot tell an absent parameter from null.
+
+- `leaf`: below the session's leaf, as without `parentId`.
+- `root`: as a root, as with `parentId` null.
+- `parent`: below the entry that `parentId` names.
+"""
+
 AppendStatus = Literal["created", "duplicate"]
 """The result for one entry of an append.
 

@@ -162,7 +162,8 @@ class ForeignDialectDetails(Wire, frozen=True):
 class OutcomeUnknownDetails(Wire, frozen=True):
     """The ids with which a request can be sent again so that nothing is stored twice."""
 
-    # of an append whose entries had no ids: the ids that the daemon gave them, in the order of the request; else empty
+    # of an append: the ids of its entries, as they were sent or as the daemon gave them, in the order of the request;
+    # those that only the lost daemon knew are missing
     entry_ids: list[str]
 
 

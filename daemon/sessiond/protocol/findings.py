@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec import UNSET
+
 from sessiond.protocol.enums import FindingSeverity
 from sessiond.protocol.types.doctor import Finding, FindingLocation
 from sessiond.session.tree.problems import PROBLEMS, ProblemKind
@@ -73,6 +75,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         "Other users can read or write a file or a folder of sessiond.",
         f"{_FIX} removes their permissions.",
         "removes the permissions of other users",
+    ),
+    "secretFound": Kind(
+        "warning",
+        "An entry, a blob or a prompt has a secret, such as a key or a password.",
+        "Make the secret invalid where it is accepted.",
+    ),
+    "fewerSecretRules": Kind(
+        "warning",
+        "Secrets of fewer kinds were looked for.",
+        "Install kingfisher-secret-scanner beside sessiond.",
     ),
     "exposedToken": Kind(
         "error",
@@ -222,6 +234,21 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The system limits watched files, so changes by other programs may be detected late (within a minute).",
         "sudo sysctl fs.inotify.max_user_watches=524288 fs.inotify.max_user_instances=512",
     ),
+    "otherHome": Kind(
+        "note",
+        "The daemon was started with another home folder than the command.",
+        "sessiond agents shows which folders are followed; sessiond agents follow adds those of this home.",
+    ),
+    "failedTask": Kind(
+        "warning",
+        "A part of the daemon that works in the background ended with an error.",
+        "The daemon begins it again after a pause. Its log has the whole error; please report it.",
+    ),
+    "agentNotFollowed": Kind(
+        "warning",
+        "An agent is in the list of followed agents, and an error prevents it.",
+        "The daemon tries again after a pause. Its log has the whole error; please report it.",
+    ),
     "agentFileSkipped": Kind(
         "note",
         "A file of a followed agent is not read.",
@@ -235,7 +262,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "agentFileLinked": Kind(
         "note",
-        "A file or folder of a followed agent is a symbolic link, which may lead out of the agent's folder.",
+        "A file of a followed agent is a symbolic link, or a link leads to a folder above the agent's. It is not read.",
         "To import once what it names: sessiond import {path}. To follow it, move it to the place of the link.",
     ),
     "agentLineDamaged": Kind(
@@ -389,6 +416,7 @@ def finding(
     line: int | None = None,
     byte_offset: int | None = None,
     blob: str | None = None,
+    entry_id: str | None = None,
     fixable: bool | None = None,
     advice: str | None = None,
 ) -> Finding:
@@ -403,6 +431,7 @@ def finding(
         line: Physical line in the file, 1-based.
         byte_offset: Offset in the file, in bytes.
         blob: The hash of the blob.
+        entry_id: The entry of the finding.
         fixable: Whether `fix` can repair it; default: whether the kind has `fixes`.
         advice: Default: that of the kind, with `path` and `line` filled in.
     """
@@ -413,11 +442,27 @@ def finding(
         severity=severity or known.severity,
         message=_as_text(message),
         location=FindingLocation(
-            path=shown, session_id=session_id, line=line, byte_offset=byte_offset, blob=blob
+            path=shown,
+            session_id=session_id,
+            line=line,
+            byte_offset=byte_offset,
+            blob=blob,
+            entry_id=UNSET if entry_id is None else _as_text(entry_id),
         ),
-        advice=advice or known.advice.format(path="" if shown is None else shlex.quote(shown), line=line),
+        advice=advice or known.advice.format(path="" if path is None else _quoted(path), line=line),
         fixable=bool(known.fixes) if fixable is None else fixable,
     )
+
+
+def _quoted(path: str) -> str:
+    """Return a path as a word of a shell: with escapes, if a terminal could not show it or a text cannot have it."""
+    if path.isprintable():
+        return shlex.quote(path)
+    escaped = "".join(
+        chr(it) if 0x20 <= it < 0x7F and it not in b"\\'" else f"\\x{it:02x}"
+        for it in path.encode("utf-8", "surrogateescape")
+    )
+    return f"$'{escaped}'"
 
 
 def _as_text(text: str) -> str:

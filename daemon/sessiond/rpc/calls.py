@@ -28,6 +28,10 @@ class Calls:
         self._waiting[self._last_id] = answer
         return self._last_id, answer
 
+    def has_begun(self, id: int | str | None) -> bool:
+        """Return whether any request had this id."""
+        return isinstance(id, int) and 0 < id <= self._last_id
+
     def end(self, id: int) -> None:
         """Remove a request. A later response to it matches no request."""
         self._waiting.pop(id, None)

@@ -220,6 +220,15 @@ class Connection(asyncio.Protocol):
         """Seconds since the unfinished frame of the peer began. 0 while this end is paused."""
         return 0.0 if self._receiving.is_paused else self._unfinished.seconds
 
+    def has_sent(self, id: RequestId | None) -> bool:
+        """Return whether a `call` had this id."""
+        return self._calls.has_begun(id)
+
+    @property
+    def reason(self) -> Exception | None:
+        """Why the connection is closed; None if either end closed it normally."""
+        return self._reason
+
     @property
     def has_received(self) -> bool:
         """Whether the peer has ever sent a byte."""
@@ -256,18 +265,20 @@ class Connection(asyncio.Protocol):
         sock = self._transport.get_extra_info("socket")
         return sock is not None and has_left(sock.fileno())
 
-    def close(self) -> None:
+    def close(self, reason: Exception | None = None) -> None:
         """Stop receiving, and close after the peer has read all sent bytes.
 
-        If the peer may never read it, use `abort`.
+        If the peer may never read it, use `abort`. The calls in flight raise `ConnectionClosed` with the reason.
         """
         if not self.closing:
+            self._reason = self._reason or reason
             self._sending.flush(everything=True)
             self._stop()
             self._transport.close()
 
-    def abort(self) -> None:
-        """Close immediately. Bytes that the operating system has not accepted are lost."""
+    def abort(self, reason: Exception | None = None) -> None:
+        """Close immediately, with a reason as in `close`. Bytes that the system has not accepted are lost."""
+        self._reason = self._reason or reason
         self._stop()
         self._transport.abort()
 

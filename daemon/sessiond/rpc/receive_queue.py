@@ -7,8 +7,8 @@ from typing import Final, TypeAlias
 
 from sessiond.rpc.message import BadMessage, Head, decode_message
 
-_TURN_MESSAGES: Final = 256
-"""Limit of messages that one connection delivers in one turn, about two milliseconds of work."""
+_TURN_MESSAGES: Final = 64
+"""Limit of messages that one connection delivers in one turn: three milliseconds of work if each is an append."""
 _TURN_SECONDS: Final = 0.004
 """Limit of a turn with more expensive messages."""
 _CLOCK_MESSAGES: Final = 16

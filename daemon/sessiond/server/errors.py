@@ -105,6 +105,13 @@ def explain(error: Exception) -> tuple[int, str, ErrorData]:
     """
     if isinstance(error, OSError):
         error = _refusal(error)
+    elif isinstance(error, MemoryError):
+        error = hub.Overloaded("the system gives it no memory for this request")
+    elif isinstance(error, hub.ChildFailed):
+        log.warning("%s", error)
+        error = hub.Overloaded(
+            f"the process that was to do the work {error.reason}; its memory may be limited"
+        )
     for exception, kind, details in _TABLE:
         if isinstance(error, exception):
             return kind.code, str(error), kind.data(details(error))

@@ -16,6 +16,7 @@ from typing import Any, Final
 from sessiond.config import Config
 from sessiond.hub import clock
 from sessiond.hub.errors import Draining
+from sessiond.hub.execution import freed_memory
 from sessiond.hub.hub import Hub
 from sessiond.hub.index.watches import Watches
 from sessiond.hub.session.live import LiveSession
@@ -31,6 +32,7 @@ from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.send_buffers import SendBuffers
 from sessiond.server.connection.services import Arrival, Bridge
 from sessiond.server.handlers.routes import ROUTES
+from sessiond.server.lasting_tasks import LastingTasks
 from sessiond.server.listeners import admission
 from sessiond.server.resource_usage import ResourceUsage
 from sessiond.session.listing.retention import Policy
@@ -102,11 +104,12 @@ class Server:
         hub.observe_with(self)
         hub.summarizers.directory = self
         self.spawn(hub.commands.ready())
-        self.spawn(self._sweep())
-        self.spawn(hub.index.updater.run())
-        self.spawn(hub.upkeep.follow_files())
-        self.spawn(hub.following.run(self._followed))
-        self._keeping = self.spawn(self._keep())
+        self.lasting = LastingTasks(self.spawn)
+        self.lasting.begin("sweep", self._sweep)
+        self.lasting.begin("index", hub.index.updater.run)
+        self.lasting.begin("watch", hub.upkeep.follow_files)
+        self.lasting.begin("following", lambda: hub.following.run(self._followed))
+        self._keeping = self.lasting.begin("retention", self._keep)
 
     # --- clients ---------------------------------------------------------------------------------------
 
@@ -119,6 +122,7 @@ class Server:
         if len(self.clients) + len(self._entering) >= self.max_clients and not self._let_a_silent_one_go():
             admission.refuse_client(sock, self.max_clients)
             return
+        freed_memory.limit()  # of the first request on
         client = Client(self)
         self._entering.add(client)
         self.spawn(self._attach(sock, client, received))
@@ -247,7 +251,7 @@ class Server:
         self.hub.configure(config)
         if config.keep != before.keep:
             self._keeping.cancel()
-            self._keeping = self.spawn(self._keep())
+            self._keeping = self.lasting.begin("retention", self._keep)
         roots, tcp = before.roots != config.roots, before.listen.tcp != config.listen.tcp
         store = before.store != config.store
         return ["roots"] * roots + ["listen.tcp"] * tcp + ["store"] * store
@@ -336,10 +340,16 @@ class Server:
                 await self.hub.repairs.trash_old_drafts(self.config.drafts.max_age)
         except StorageFailed as error:
             log.warning("old drafts could not be put into the trash: %s", error)
+        given_back = before = 0
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self.hub.upkeep.sweep()
             self.send_buffers.sweep()
+            count = self.memory_budget.large_answers
+            if given_back < count == before and not self.memory_budget.answers.taken:
+                await asyncio.to_thread(freed_memory.give_back)  # no answer needs it any more
+                given_back = count
+            before = count
 
     async def _keep(self) -> None:
         """Apply the retention policy of `[keep]` regularly. By default there is none.

@@ -5,7 +5,7 @@ Each kind can be added to a text and removed from it; the text may have changed 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -80,17 +80,24 @@ class SettingsParts(msgspec.Struct, frozen=True, tag="parts"):
         return self
 
 
+_FOLDERS: Final = "folders"
+
+
 class ListedNames(msgspec.Struct, frozen=True, tag="names"):
-    """Names in a list of a TOML file."""
+    """Names in a list of a TOML file; `folders` are NAME=FOLDER in the list of that name beside it."""
 
     table: str
     key: str
     names: tuple[str, ...]
+    folders: tuple[str, ...] = ()
 
     def added(self, text: str) -> str:
-        return toml_names.with_names(text, self.table, self.key, self.names)
+        text = toml_names.with_names(text, self.table, self.key, self.names)
+        return toml_names.with_names(text, self.table, _FOLDERS, self.folders) if self.folders else text
 
     def removed(self, text: str, original: str) -> str:
+        if self.folders:
+            text = toml_names.without_names(text, original, self.table, _FOLDERS, self.folders)
         return toml_names.without_names(text, original, self.table, self.key, self.names)
 
     def narrowed(self, text: str, previous: Addition | None, current: str) -> ListedNames:
@@ -99,7 +106,14 @@ class ListedNames(msgspec.Struct, frozen=True, tag="names"):
         earlier = [it for it in previous.names if it in now] if isinstance(previous, ListedNames) else []
         there = toml_names.names(text, self.table, self.key)
         wanted = dict.fromkeys((*earlier, *self.names))
-        return msgspec.structs.replace(self, names=tuple(it for it in wanted if it not in there))
+        before = previous.folders if isinstance(previous, ListedNames) else ()
+        listed, kept = (toml_names.names(it, self.table, _FOLDERS) for it in (text, current))
+        folders = dict.fromkeys((*(it for it in before if it in kept), *self.folders))
+        return msgspec.structs.replace(
+            self,
+            names=tuple(it for it in wanted if it not in there),
+            folders=tuple(it for it in folders if it not in listed),
+        )
 
 
 class StartupBlock(msgspec.Struct, frozen=True, tag="block"):

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import McpFile, described_server
-from sessiond.agents.places import vscode_folder
+from sessiond.agents.places import moved_folders, vscode_folder
 from sessiond.setup.additions import (
     Hooks,
     ListedNames,
@@ -27,14 +27,20 @@ if TYPE_CHECKING:
     from sessiond.setup.survey import FoundAgent
 
 
-def follow_change(found: Sequence[FoundAgent], config_file: str) -> FileChange | None:
-    """Return the change that has the daemon follow these agents; None if none of them can be followed."""
+def follow_change(
+    found: Sequence[FoundAgent], config_file: str, environ: Mapping[str, str]
+) -> FileChange | None:
+    """Return the change that has the daemon follow these agents; None if none of them can be followed.
+
+    Folders that only these environment variables tell are written, too: the daemon may not have them.
+    """
     followed = [it.agent for it in found if it.agent.dialect is not None]
     if not followed:
         return None
     titles = ", ".join(it.title for it in followed)
     names = tuple(it.name for it in followed)
-    return FileChange(f"follow {titles}", config_file, ListedNames("agents", "follow", names))
+    folders = tuple(f"{it.name}={folder}" for it in followed for folder in moved_folders(it, environ))
+    return FileChange(f"follow {titles}", config_file, ListedNames("agents", "follow", names, folders))
 
 
 def hook_changes(

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sessiond.agents.folder_walk import VisitedFolders, session_files, status_of
+from sessiond.agents.folder_walk import VisitedFolders, real_folders, session_files, status_of
 from sessiond.agents.table import AGENTS
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ def _is_here(agent: Agent, environ: Mapping[str, str]) -> bool:
 def _found(agent: Agent, environ: Mapping[str, str]) -> FoundAgent:
     folders = tuple(it for it in agent.folders(environ) if os.path.isdir(it))  # noqa: PTH112
     visited = VisitedFolders()
-    entries = (it for folder in folders for it in session_files(agent, folder, visited))
+    entries = (
+        it for folder in folders for it in session_files(agent, folder, visited, real_folders(agent, environ))
+    )
     sizes = [status.st_size for it in entries if (status := status_of(it, visited)) is not None]
     return FoundAgent(agent, folders, len(sizes), sum(sizes))

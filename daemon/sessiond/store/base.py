@@ -57,6 +57,8 @@ class Log(Protocol):
 
     session_id: str
     draft: bool
+    closed_error: Exception | None
+    """The error of a read after `close` that cannot be served; None: a `StorageFailed`."""
 
     @property
     def ref(self) -> str:

@@ -74,6 +74,17 @@ class BlobStore(BlobSource, Protocol):
         A file of this name with other content is moved to the trash first.
         """
 
+    async def put_file(self, path: str, hash: str) -> PutBlob:
+        """Store the content of a synced file, as `put` does. The file is taken away if the store can use it.
+
+        Args:
+            path: A file in `folder_for_files`.
+            hash: The hash of its content.
+        """
+
+    def folder_for_files(self) -> str:
+        """Return the path of a folder for files that `put_file` stores. It need not exist."""
+
     async def touch(self, hashes: Collection[str]) -> set[str]:
         """Set the time of the last put of blobs to now, durable on return. Return the hashes that exist."""
 

@@ -1,7 +1,10 @@
 """Blobs in memory, for ephemeral sessions and tests. Nothing outlives the process."""
 
+import asyncio
+import tempfile
 import time
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from sessiond.hashing import sha256_of
 from sessiond.store.blobs import BlobAbsent, PutBlob, StoredBlob
@@ -37,6 +40,14 @@ class MemoryBlobs:
         self._blobs[digest] = bytes(data)
         self._touched[digest] = time.time_ns()
         return PutBlob(digest, len(data), created)
+
+    async def put_file(self, path: str, hash: str) -> PutBlob:
+        """Store the content of a file. The file stays."""
+        return await self.put(await asyncio.to_thread(Path(path).read_bytes))
+
+    def folder_for_files(self) -> str:
+        """Return the folder for temporary files."""
+        return tempfile.gettempdir()
 
     async def touch(self, hashes: Collection[str]) -> set[str]:
         """Set the times of blobs to now. Return the hashes that exist."""

@@ -50,6 +50,7 @@ class MemoryLog:
         self._remains = remains
         self._queue: list[tuple[list[bytes], asyncio.Future[bool]]] = []
         self._closed = False
+        self.closed_error: Exception | None = None
 
     @property
     def ref(self) -> str:

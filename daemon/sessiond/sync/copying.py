@@ -9,9 +9,10 @@ from sessiond.client.wire import RpcError
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.content.blobs import referenced_hashes
-from sessiond.session.union.comparable import lines_in
+from sessiond.session.union.comparable import LineSum, is_json, lines_in
 from sessiond.sync.counterpart import Counterpart
 from sessiond.sync.folders import FolderMap
+from sessiond.sync.peer_link import PeerDaemon, WrongAnswerError
 from sessiond.sync.report import SessionProblem, SyncReport, Transferred
 
 PAGE_BYTES: Final = 4 * 1024 * 1024
@@ -19,6 +20,9 @@ PAGE_BYTES: Final = 4 * 1024 * 1024
 BATCH_BYTES: Final = 8 * 1024 * 1024
 """Bytes of lines that one request adds: they are present after a crash as a whole, or not at all."""
 _HASHES_AT_ONCE: Final = 1_000
+_BLOBS_AT_ONCE: Final = 8
+_NO_JSON: Final = "a line that is not JSON stays where it is"
+_OTHER_LINES: Final = "it has other lines than its digest says"
 _SEQS_AT_ONCE: Final = 20_000
 
 
@@ -56,6 +60,7 @@ class Copying:
     async def whole(self, source: SyncSide, target: SyncSide, position: t.SyncPosition) -> None:
         """Copy a session that the target does not have, page by page. It may be in the trash of the source."""
         session_id, after, is_first = position.session_id, 0, True
+        received = LineSum()
         if self._report.is_dry_run:
             self._count(target, position.line_count, 0, is_new=True)
             return
@@ -67,6 +72,10 @@ class Copying:
                 ),
             )
             data = page.lines
+            await asyncio.to_thread(lambda lines: received.add(lines_in(lines)), data)
+            if page.next_after is None and not _is_whole(received, position):
+                self._doubt(source, session_id)
+                return
             await self._copy_blobs(source, target, data, session_id)
             params = t.SyncPutParams(session_id=session_id, lines=page.lines)
             if is_first:
@@ -104,7 +113,18 @@ class Copying:
                 )
                 lines += lines_in(page.lines)
                 after = page.next_after
-        return lines
+        taken = await asyncio.to_thread(lambda: list(filter(is_json, lines)))
+        if len(taken) < len(lines):
+            self._report.problems.append(SessionProblem(session_id, _NO_JSON))
+        return taken
+
+    def _doubt(self, source: SyncSide, session_id: str) -> None:
+        """Report that a session has other lines than its digest says. Of another machine, nothing more is taken."""
+        if isinstance(source.daemon, PeerDaemon):
+            raise WrongAnswerError(
+                f"it sent other lines of the session {session_id:.128} than its digest says"
+            )
+        self._report.problems.append(SessionProblem(session_id, _OTHER_LINES))
 
     async def add(
         self, source: SyncSide, target: SyncSide, session_id: str, lines: Sequence[bytes], at: t.After,
@@ -139,15 +159,15 @@ class Copying:
 
     def _take(self, session_id: str, put: t.SyncPutResult) -> None:
         for line in put.refused:
-            self._report.problems.append(
-                SessionProblem(session_id, f"entry {line.id}: {line.message}", line.id)
-            )
+            what = f"entry {line.id}: {line.message}" if line.id else line.message
+            self._report.problems.append(SessionProblem(session_id, what, line.id or None))
 
     async def _copy_blobs(self, source: SyncSide, target: SyncSide, data: bytes, session_id: str) -> None:
         hashes = [it for it in dict.fromkeys(referenced_hashes(data)) if it not in target.known_blobs]
         for some in _portions(hashes, _HASHES_AT_ONCE):
             missing = (await target.daemon.call(m.BLOB_MISSING, t.BlobMissingParams(hashes=some))).hashes
-            await asyncio.gather(*(self._copy_blob(source, target, it, session_id) for it in missing))
+            for few in _portions(missing, _BLOBS_AT_ONCE):
+                await asyncio.gather(*(self._copy_blob(source, target, it, session_id) for it in few))
             target.known_blobs.update(some)
 
     async def _copy_blob(self, source: SyncSide, target: SyncSide, digest: str, session_id: str) -> None:
@@ -161,6 +181,13 @@ class Copying:
         put = await target.daemon.put_blob(data)
         target.moved.blob_count += put.created
         target.moved.byte_count += len(data)
+
+
+def _is_whole(received: LineSum, position: t.SyncPosition) -> bool:
+    """Return whether the lines of a session are those of its position, or more: it may have grown meanwhile."""
+    if received.count == position.line_count:
+        return received.digest == position.digest
+    return received.count > position.line_count
 
 
 def _portions(items: Sequence[str], size: int) -> Iterator[list[str]]:

@@ -17,7 +17,11 @@ _END_SECONDS: Final = 5.0
 _MAX_ERROR_BYTES: Final = 4096
 
 
-class PeerUnavailableError(TemplatedError):
+class PeerError(TemplatedError):
+    """Base class of the errors that the other side of a sync causes."""
+
+
+class PeerUnavailableError(PeerError):
     """Raised when no daemon responds on the other side, with the reason and what to do."""
 
     sentence = "Cannot reach the sessiond of {name}: {reason}."

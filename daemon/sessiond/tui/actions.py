@@ -5,7 +5,6 @@ Actions that wait are coroutines. They raise errors of `user_errors`, which the 
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -71,8 +70,8 @@ class Screen(Protocol):
     def show_help(self) -> None:
         """Show the keys."""
 
-    def suspend(self) -> AbstractContextManager[None]:
-        """Give the terminal to another program while the context manager is active."""
+    def run_outside(self, command: list[str]) -> int:
+        """Give the terminal to another program, and return its exit code."""
 
     def action_suspend_process(self) -> None:
         """Stop this process, as ctrl+z does."""
@@ -80,8 +79,8 @@ class Screen(Protocol):
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text to the clipboard through the terminal."""
 
-    def exit(self, result: int) -> None:
-        """End the browser with this exit code."""
+    def exit(self) -> None:
+        """End the browser."""
 
 
 class Actions:
@@ -195,8 +194,8 @@ class Actions:
         """Open the text of the entry in the user's editor or pager, and wait until that program ends."""
         text = as_text(await self._browser.entry())
         command = outside.program(os.environ)
-        with self._browser.suspend():
-            code = outside.show(text, command)
+        with outside.private_copy(text) as path:
+            code = self._browser.run_outside([*command, path])
         if code:
             self._browser.show_error(f"{command[0]} ended with {code}.")
 
@@ -296,7 +295,7 @@ class Actions:
 
     def quit(self) -> None:
         """Exit with exit code 0."""
-        self._browser.exit(0)
+        self._browser.exit()
 
     # --- details -----------------------------------------------------------------------------------------------
 

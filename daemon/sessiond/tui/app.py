@@ -1,14 +1,13 @@
 """The browser: assembles the widgets, and passes keys, notifications and responses to them."""
 
 import asyncio
-import signal
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.segment import Segment
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.containers import Container
 from textual.events import Event, Key, Resize
 from textual.geometry import Size
@@ -22,8 +21,8 @@ from sessiond.protocol import types as t
 from sessiond.tui.actions import Actions
 from sessiond.tui.contents import Contents, Question
 from sessiond.tui.following import Following
+from sessiond.tui.full_screen import FullScreen
 from sessiond.tui.keys import Keys
-from sessiond.tui.layout import CSS
 from sessiond.tui.pane import Pane
 from sessiond.tui.prompt import PromptBar
 from sessiond.tui.row_renderer import ERROR, RowRenderer
@@ -45,13 +44,8 @@ _SETTLED = 0.05
 """Seconds without cursor movement after which the entry under the cursor is read."""
 
 
-class Browser(App[int]):
-    """The tree of one session at a time. Exits with the exit code of the command."""
-
-    CSS = CSS
-    BINDINGS: ClassVar = []
-    ENABLE_COMMAND_PALETTE = False
-    ALLOW_SELECT = False
+class Browser(FullScreen[None]):
+    """The tree of one session at a time."""
 
     def __init__(
         self,
@@ -66,8 +60,7 @@ class Browser(App[int]):
         first: t.TreeResult | None = None,
         at: str | None = None,
     ) -> None:
-        super().__init__(ansi_color=True)  # the terminal's own colors, or none with NO_COLOR
-        self.theme = "ansi-dark"
+        super().__init__()
         self.now = now
         self.session = session
         self.view = TreeView(renderer, now)
@@ -81,8 +74,6 @@ class Browser(App[int]):
             self._refused,
             self.update_status,
         )
-        self.failure: Exception | None = None
-        """The unexpected exception that ended the browser, if any."""
         self._renderer = renderer
         self._home = home
         self.view.folds.reset(folds_branches=not self.contents.question.is_selection)
@@ -116,9 +107,6 @@ class Browser(App[int]):
         self._actions = Actions(self)
         self.set_class(not self._renderer.boxes, "-ascii")
         self._room = self.size
-        if not self.is_headless:  # the handlers make Textual restore the terminal
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.app_resume_signal.subscribe(self, lambda _: self._draw_all())
         first, at = self._begin
         self.view.notice = "Loading …" if self._renderer.boxes else "Loading ..."
@@ -441,7 +429,12 @@ class Browser(App[int]):
 
         async def listed(words: str) -> Sequence[Choice]:
             try:
-                found = await self.daemon.list_sessions(query=words.strip() or None, limit=200)
+                query = words.strip() or None
+                found = await self.daemon.list_sessions(
+                    query=query, automated=None if query else False, limit=200
+                )
+                if not found.sessions and query is None:
+                    found = await self.daemon.list_sessions(limit=200)
             except USER_ERRORS:
                 return []
             return msgspec.convert(found.sessions, list[Choice], from_attributes=True)
@@ -455,13 +448,3 @@ class Browser(App[int]):
         from sessiond.tui.help_screen import HelpScreen
 
         self.push_screen(HelpScreen())
-
-    # --- the end -----------------------------------------------------------------------------------------------
-
-    def _handle_exception(self, error: Exception) -> None:
-        self.failure = self.failure or error
-        super()._handle_exception(error)
-
-    def _fatal_error(self) -> None:
-        # Textual would print every local variable, including the transcript; the caller raises `failure` instead.
-        self._close_messages_no_wait()

@@ -14,7 +14,8 @@ from textual.strip import Strip
 from sessiond import human
 from sessiond.agents import names
 from sessiond.client.board import BoardRow
-from sessiond.tui.row_renderer import CURSOR, DIM, ERROR, NONE, RowRenderer
+from sessiond.distinctions import distinctions, session_facts
+from sessiond.tui.row_renderer import CURSOR, DIM, ERROR, LABEL, NONE, RowRenderer
 from sessiond.tui.selection import moved_selection
 
 _STATES: Final = {
@@ -31,14 +32,19 @@ class BoardView(ScrollView, can_focus=True):
     Args:
         renderer: Makes text safe for the terminal.
         now: Returns the present time, in seconds since 1970.
+        home: The home folder of the user.
     """
 
-    def __init__(self, renderer: RowRenderer, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, renderer: RowRenderer, now: Callable[[], float] = time.time, home: str = "") -> None:
         super().__init__()
         self.rows: Sequence[BoardRow] = ()
         self.at = 0
         self._renderer = renderer
         self._now = now
+        self._home = home
+        self._added: list[list[str]] = []
+        """The distinctions of the rows, see `distinctions`."""
+        self._added_for: tuple[int, Sequence[BoardRow]] = (0, ())
 
     @property
     def selected(self) -> str | None:
@@ -65,10 +71,25 @@ class BoardView(ScrollView, can_focus=True):
         if line >= len(self.rows):
             text = "No agent has written a session lately." if y == 0 and not self.rows else ""
             return Strip([Segment(text, DIM)]).adjust_cell_length(columns)
-        strip = Strip(self._segments(self.rows[line], columns)).adjust_cell_length(columns)
+        self._distinguish(columns)
+        segments = self._segments(self.rows[line], columns, self._added[line])
+        strip = Strip(segments).adjust_cell_length(columns)
         return strip.apply_style(CURSOR) if line == self.at else strip
 
-    def _segments(self, row: BoardRow, columns: int) -> list[Segment]:
+    def _distinguish(self, columns: int) -> None:
+        if self._added_for[0] == columns and self._added_for[1] is self.rows:
+            return
+        self._added_for = (columns, self.rows)
+        rows = []
+        for it in self.rows:
+            facts = session_facts(
+                title=it.title, first_prompt=None, cwd=it.cwd, home=self._home, updated_at=it.updated_at,
+                agent="" if it.agent is None else names.short_name_of(it.agent), last_words=it.last_words,
+            )  # fmt: skip
+            rows.append((Strip(self._segments(it, columns, ())).text, facts, it.session_id))
+        self._added = distinctions(rows)
+
+    def _segments(self, row: BoardRow, columns: int, added: Sequence[str]) -> list[Segment]:
         """Return a row: state, agent, age, project, text, tokens and cost, as far as there is room."""
         renderer = self._renderer
         agent = "" if row.agent is None else renderer.safe(names.short_name_of(row.agent))
@@ -98,7 +119,9 @@ class BoardView(ScrollView, can_focus=True):
         for place, (text, cells, style) in enumerate(left):
             if place in shown:
                 segments += [Segment(set_cell_size(renderer.fit(text, cells), cells), style), Segment("  ")]
-        segments += self._text(row, room)
+        end = f"  {renderer.distinction(added)}" if added else ""
+        segments += self._text(row, max(room - cell_len(end), 0))
+        segments += [Segment(end, LABEL)] if end else []
         for text, cells in numbers:
             segments.append(Segment(" " * (2 + max(cells - cell_len(text), 0)) + text, DIM))
         return segments

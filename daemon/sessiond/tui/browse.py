@@ -52,8 +52,8 @@ def browse(
     named: Callable[[str], str],
     boxes: bool,
     encoding: str,
-) -> int:
-    """Show the tree until the user leaves it, and return the exit code of the command.
+) -> None:
+    """Show the tree until the user leaves it.
 
     `named` is called after the daemon's response; it returns the id of the entry that `at` names. Raises `RpcError`
     when there is no such session or entry, before anything is drawn.
@@ -82,10 +82,7 @@ def browse(
     )
     daemon.close()
     gc.enable()  # `cli/main` disables it for short commands
-    code = browser.run()
-    if browser.failure is not None:
-        raise browser.failure
-    return code or 0
+    browser.show()
 
 
 def _question(session: dict[str, Any], filter: str, query: str | None, at: str | None) -> dict[str, Any]:

@@ -5,12 +5,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
-from textual.app import App
 
-from sessiond.tui.layout import CSS
+from sessiond.tui.full_screen import FullScreen
 from sessiond.tui.picker import Choice, Picker
 from sessiond.tui.row_renderer import RowRenderer
 
@@ -29,26 +28,16 @@ def chosen_session(
 
     Raises what `listed` raises.
     """
-    app = Chooser(listed, purpose, RowRenderer(None if boxes else encoding))
-    chosen = app.run()
-    if app.failure is not None:
-        raise app.failure
-    return chosen
+    return Chooser(listed, purpose, RowRenderer(None if boxes else encoding)).show()
 
 
-class Chooser(App[str | None]):
+class Chooser(FullScreen[str | None]):
     """The screen. Its arguments are those of `chosen_session`."""
-
-    CSS = CSS
-    BINDINGS: ClassVar = []
-    ENABLE_COMMAND_PALETTE = False
 
     def __init__(
         self, listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str, renderer: RowRenderer
     ) -> None:
-        super().__init__(ansi_color=True)  # the terminal's own colors, or none with NO_COLOR
-        self.theme = "ansi-dark"
-        self.failure: Exception | None = None
+        super().__init__()
         self._listed = listed
         self._wanted = ""
         self._is_listing = threading.Lock()

@@ -1,11 +1,11 @@
-"""Opens a text in the user's editor or pager, and waits until that ends."""
+"""The user's editor or pager, and the private copy of a text that it opens."""
 
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from sessiond.error_text import TemplatedError
@@ -31,11 +31,9 @@ def program(environ: Mapping[str, str]) -> list[str]:
     raise NoEditorError
 
 
-def show(text: str, command: list[str]) -> int:
-    """Run the command on a private temporary copy of the text, and return its exit code.
-
-    Raises `OSError` when it cannot be run.
-    """
+@contextmanager
+def private_copy(text: str) -> Iterator[str]:
+    """Yield the path of a temporary file with the text, which only this user can read."""
     with tempfile.TemporaryDirectory(prefix="sessiond-entry-") as folder:
         path = Path(folder) / "entry.md"
         with open(
@@ -45,4 +43,4 @@ def show(text: str, command: list[str]) -> int:
             errors="replace",
         ) as file:
             file.write(text + "\n")
-        return subprocess.run([*command, str(path)], check=False).returncode
+        yield str(path)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import on, work
 from textual.app import ComposeResult
@@ -16,10 +17,18 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from sessiond import human
-from sessiond.tui.row_renderer import CURSOR, DIM, RowRenderer
+from sessiond.agents import names
+from sessiond.distinctions import distinctions, session_facts
+from sessiond.tui.row_renderer import CURSOR, DIM, LABEL, RowRenderer
 from sessiond.tui.selection import moved_selection
 
 _MAX_SESSIONS = 200
+
+
+class _Origin(msgspec.Struct, frozen=True):
+    """The agent that a session was read from."""
+
+    agent: str
 
 
 class Choice(msgspec.Struct, rename="camel", frozen=True):
@@ -31,6 +40,7 @@ class Choice(msgspec.Struct, rename="camel", frozen=True):
         first_prompt: The beginning of its first prompt, shown where there is no title.
         cwd: Its folder.
         updated_at: The time whose age is shown, ISO 8601.
+        origin: The agent that it was read from; None for a session that began here.
     """
 
     session_id: str
@@ -38,6 +48,7 @@ class Choice(msgspec.Struct, rename="camel", frozen=True):
     first_prompt: str | None
     cwd: str
     updated_at: str
+    origin: _Origin | None = None
 
 
 Listed = Callable[[str], Awaitable[Sequence[Choice]]]
@@ -55,6 +66,9 @@ class Sessions(ScrollView):
         self.sessions: Sequence[Choice] = ()
         self.at = 0
         self._renderer, self._now, self._home = renderer, now, home
+        self._added: list[list[str]] = []
+        """The distinctions of the lines, see `distinctions`."""
+        self._added_for: tuple[int, Sequence[Choice]] = (0, ())
 
     def show(self, sessions: Sequence[Choice]) -> None:
         """Show other sessions, with the first one selected."""
@@ -74,15 +88,33 @@ class Sessions(ScrollView):
             return Strip(
                 [Segment("There are no sessions." if y == 0 and not self.sessions else "")]
             ).adjust_cell_length(columns)
-        session, renderer = self.sessions[line], self._renderer
+        self._distinguish(columns)
+        strip = self._line(self.sessions[line], columns, self._added[line])
+        return strip.apply_style(CURSOR) if line == self.at else strip
+
+    def _distinguish(self, columns: int) -> None:
+        if self._added_for[0] == columns and self._added_for[1] is self.sessions:
+            return
+        self._added_for = (columns, self.sessions)
+        rows = []
+        for it in self.sessions:
+            facts = session_facts(
+                title=it.title, first_prompt=it.first_prompt, cwd=it.cwd, home=self._home,
+                agent=names.short_name_of(it.origin.agent) if it.origin else "", updated_at=it.updated_at,
+            )  # fmt: skip
+            rows.append((self._line(it, columns).text, facts, it.session_id))
+        self._added = distinctions(rows)
+
+    def _line(self, session: Choice, columns: int, added: Sequence[str] = ()) -> Strip:
+        renderer = self._renderer
         age = human.ago(session.updated_at, self._now).rjust(10)
         where = renderer.safe(human.folder(session.cwd, self._home))
         title = renderer.safe(session.title or session.first_prompt or "untitled")
         room = max(columns - 12, 0)
-        title = renderer.fit(title, max(room * 2 // 3, 1))
-        strip = Strip([Segment(f"{age}  ", DIM), Segment(title), Segment(f"  {where}", DIM)])
-        strip = strip.adjust_cell_length(columns)
-        return strip.apply_style(CURSOR) if line == self.at else strip
+        end = f"  {renderer.distinction(added)}" if added else ""
+        title = renderer.fit(title, max(min(room * 2 // 3, room - cell_len(end)), 1))
+        parts = [Segment(f"{age}  ", DIM), Segment(title), Segment(end, LABEL), Segment(f"  {where}", DIM)]
+        return Strip([it for it in parts if it.text]).adjust_cell_length(columns)
 
     def on_click(self, event: Click) -> None:
         """Select the session under the mouse, and send `Chosen`."""

@@ -8,6 +8,7 @@
 Text of transcripts is made safe for the terminal here.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 from rich.cells import cell_len, set_cell_size
@@ -76,6 +77,10 @@ class RowRenderer:
         if room <= 0:
             return set_cell_size(text, max(columns, 0))
         return set_cell_size(text, room).rstrip() + self.signs.ellipsis
+
+    def distinction(self, added: Sequence[str]) -> str:
+        """Return what distinguishes a row from others that look the same, as it is shown in the row."""
+        return self.safe(", ".join(added).replace("…", self.signs.ellipsis))
 
     def row(
         self, folds: Folds, place: int, columns: int, now: float, *, is_tip: bool, is_match: bool

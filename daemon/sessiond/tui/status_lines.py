@@ -73,4 +73,7 @@ def _origin_of(session: t.SessionInfo) -> str:
     """Return the name of the agent that a session was read from, with a separator; "" if it began here."""
     if session.origin is None:
         return ""
-    return f"{names.title_of(session.origin.agent)}{', deleted there' if session.origin.gone else ''}  "
+    state = (
+        ", deleted there" if session.origin.gone else ", archived there" if session.origin.archived else ""
+    )
+    return f"{names.title_of(session.origin.agent)}{state}  "

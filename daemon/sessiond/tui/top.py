@@ -1,13 +1,11 @@
 """`sessiond top`: what every agent is doing now, on the whole screen, until the user leaves or jumps to a session."""
 
-import asyncio
-import signal
+import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import ClassVar
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.events import Key
 from textual.widgets import Static
 
@@ -17,7 +15,7 @@ from sessiond.client.board import STATES, Board, BoardRow
 from sessiond.client.wire import DisconnectedError
 from sessiond.paths import Locations
 from sessiond.tui.board_view import BoardView
-from sessiond.tui.layout import CSS
+from sessiond.tui.full_screen import FullScreen
 from sessiond.tui.row_renderer import RowRenderer
 
 _REFRESH_SECONDS = 5.0
@@ -29,47 +27,39 @@ _STEPS = {
 _KEYS = "enter tree  ↑↓ move  q quit"
 
 
-def show_board(seconds: float, cwd: str | None, *, boxes: bool, encoding: str) -> str | None:
+def show_board(
+    seconds: float, cwd: str | None, *, with_automated: bool, boxes: bool, encoding: str
+) -> str | None:
     """Show the board until the user leaves it.
 
     Args:
         seconds: How long a session stays after its last entry.
         cwd: Only sessions of this folder; None: of all folders.
+        with_automated: Whether sessions whose prompts a program gave are shown, too.
         boxes: Whether the terminal shows characters for lines.
         encoding: The encoding of the terminal.
 
     Returns:
         The id of the session to which the user jumps, or None.
     """
-    app = Top(seconds, cwd, RowRenderer(None if boxes else encoding))
-    chosen = app.run()
-    if app.failure is not None:
-        raise app.failure
-    return chosen
+    return Top(seconds, cwd, RowRenderer(None if boxes else encoding), with_automated=with_automated).show()
 
 
-class Top(App[str | None]):
+class Top(FullScreen[str | None]):
     """The board. Exits with the id of the chosen session, or None."""
-
-    CSS = CSS
-    BINDINGS: ClassVar = []
-    ENABLE_COMMAND_PALETTE = False
-    ALLOW_SELECT = False
 
     def __init__(
         self, seconds: float, cwd: str | None, renderer: RowRenderer, *, locations: Locations | None = None,
-        now: Callable[[], float] = time.time,
+        with_automated: bool = False, now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
-        super().__init__(ansi_color=True)  # the terminal's own colors, or none with NO_COLOR
-        self.theme = "ansi-dark"
-        self.failure: Exception | None = None
-        """The unexpected exception that ended the board, if any."""
+        super().__init__()
         self._seconds = seconds
         self._cwd = cwd
+        self._with_automated = with_automated
         self._renderer = renderer
         self._locations = locations
         self._board: Board | None = None
-        self.view = BoardView(renderer, now)
+        self.view = BoardView(renderer, now, os.environ.get("HOME", ""))
         self._head = Static(classes="bar", markup=False)
         self._foot = Static(_KEYS if renderer.boxes else "enter tree  q quit", classes="bar", markup=False)
 
@@ -82,9 +72,6 @@ class Top(App[str | None]):
     def on_mount(self) -> None:
         """Begin to follow the sessions."""
         self.set_class(not self._renderer.boxes, "-ascii")
-        if not self.is_headless:  # the handlers make Textual restore the terminal
-            for number in (signal.SIGTERM, signal.SIGHUP):
-                asyncio.get_running_loop().add_signal_handler(number, self.exit, None)
         self.view.focus()
         self.run_worker(self._follow(), exit_on_error=False)
         self.set_interval(_REFRESH_SECONDS, self._refresh_rows)
@@ -103,7 +90,7 @@ class Top(App[str | None]):
     async def _follow(self) -> None:
         try:
             async with connect(locations=self._locations, name="top") as daemon:
-                self._board = Board(daemon, self._seconds, self._cwd)
+                self._board = Board(daemon, self._seconds, self._cwd, with_automated=self._with_automated)
                 async for rows in self._board.watch():
                     self._show(rows)
         except Exception as error:  # noqa: BLE001 - raised again when the screen is given back
@@ -117,7 +104,8 @@ class Top(App[str | None]):
 
     def _show(self, rows: list[BoardRow]) -> None:
         self.view.show(rows)
-        self._head.update(summary(rows))
+        hidden = 0 if self._board is None else self._board.hidden_count
+        self._head.update(summary(rows) + (f", {hidden:,} automated hidden" if hidden else ""))
 
 
 def summary(rows: Sequence[BoardRow]) -> str:

@@ -1,13 +1,16 @@
 // The session picker: the newest sessions first, or the results of a full-text search as the user types.
 import * as path from "node:path";
 import * as vscode from "vscode";
+import { countAutomated, hiddenLabel } from "./model/automated.ts";
 import { themeIcon } from "./views/themeIcon.ts";
 import { searchQuery } from "./model/searchQuery.ts";
+import { distinctions, hitFacts, sessionFacts } from "./model/distinctions.ts";
 import { ago, count, oneLine, quickPickText } from "./model/text.ts";
 import { roleOf, sessionWords, titleOf } from "./model/words.ts";
-import type { Hit, ListedSession } from "./protocol.ts";
+import type { Hit, ListedSession, ListParams, ListResult } from "./protocol.ts";
 import { openSession, showInTree } from "./commands/opening.ts";
 import type { Views } from "./commands/target.ts";
+import { showsAutomated } from "./settings.ts";
 import { attempt, showError } from "./userMessages.ts";
 
 /** Between a key press and the search. */
@@ -18,6 +21,8 @@ const MAX_SESSIONS = 100;
 const MAX_HITS = 50;
 
 interface Item extends vscode.QuickPickItem {
+  /** Whether the picker stays open after `accept`. */
+  readonly stays?: boolean;
   readonly accept?: () => Promise<unknown>;
   readonly session?: { readonly sessionId: string };
 }
@@ -53,6 +58,7 @@ class Picker {
   #stale = true;
   /** Enter was pressed while the items were stale. It accepts the first of the next items. */
   #accepted = false;
+  #showsAutomated = showsAutomated();
 
   constructor(views: Views, title: string, placeholder: string) {
     this.#views = views;
@@ -100,7 +106,9 @@ class Picker {
   }
 
   #accept(chosen: Item | undefined): void {
-    this.#pick.hide();
+    if (chosen?.stays !== true) {
+      this.#pick.hide();
+    }
     if (chosen?.accept !== undefined) {
       void attempt(chosen.accept);
     }
@@ -134,15 +142,24 @@ class Picker {
 
   async #items(typed: string, token: vscode.CancellationToken): Promise<Item[]> {
     const { daemon } = this.#views;
-    const query = typed === "" ? {} : { query: typed };
-    const listing = daemon.request("session/list", { includeDrafts: true, limit: MAX_SESSIONS, ...query }, token);
+    // Words find automated sessions, too.
+    const hides = typed === "" && !this.#showsAutomated;
+    const filter = { ...(typed !== "" && { query: typed }), ...(hides && { automated: false }) };
+    const list = (params: ListParams): Promise<ListResult> => daemon.request("session/list", params, token);
+    const listing = list({ includeDrafts: true, limit: MAX_SESSIONS, ...filter });
+    const counting = hides ? countAutomated(list, { includeDrafts: true }) : Promise.resolve(0);
+    counting.catch(() => undefined); // it is awaited below, unless the list fails first
     const searched = searchQuery(this.#pick.value);
     const searching =
       searched === "" ? undefined : daemon.request("session/search", { query: searched, limit: MAX_HITS }, token);
     searching?.catch(() => undefined); // it is awaited below, unless the list fails first
     const { sessions } = await listing;
     const items: Item[] = typed === "" ? [this.#continue()] : [];
-    items.push(...separated("sessions", sessions.map((session) => this.#session(session))));
+    items.push(...separated("sessions", this.#sessions(sessions)));
+    const hiddenCount = await counting;
+    if (hiddenCount > 0) {
+      items.push(this.#hidden(hiddenCount));
+    }
     const timer = setTimeout(() => {
       if (!token.isCancellationRequested) {
         this.#pick.items = items; // a search may wait for texts that were appended just now
@@ -150,7 +167,7 @@ class Picker {
     }, SEARCH_DELAY_MS);
     const found = await searching?.finally(() => clearTimeout(timer));
     clearTimeout(timer);
-    const all = [...items, ...separated("entries", (found?.hits ?? []).map((hit) => this.#hit(hit)))];
+    const all = [...items, ...separated("entries", this.#hits(found?.hits ?? []))];
     if (found !== undefined && found.unsearched.sessionCount > 0) {
       all.push({ label: `${count(found.unsearched.sessionCount, "session is", "sessions are")} not fully searched yet`, alwaysShow: true });
     }
@@ -167,8 +184,30 @@ class Picker {
     };
   }
 
-  #session(session: ListedSession): Item {
-    const words = sessionWords(session, session.sessionId === this.#views.current.sessionId, Date.now());
+  #hidden(amount: number): Item {
+    return {
+      label: hiddenLabel(amount),
+      description: "show them",
+      iconPath: new vscode.ThemeIcon("eye-closed"),
+      alwaysShow: true,
+      stays: true,
+      accept: async () => {
+        this.#showsAutomated = true;
+        await this.#update();
+      },
+    };
+  }
+
+  #sessions(sessions: readonly ListedSession[]): Item[] {
+    const rows = sessions.map((session) => {
+      return { shown: shownOf(this.#session(session)), facts: sessionFacts(session), id: session.sessionId };
+    });
+    const added = distinctions(rows);
+    return sessions.map((session, place) => this.#session(session, added[place]));
+  }
+
+  #session(session: ListedSession, added?: readonly string[]): Item {
+    const words = sessionWords(session, session.sessionId === this.#views.current.sessionId, Date.now(), added);
     return {
       label: quickPickText(words.label),
       description: quickPickText(words.description),
@@ -184,14 +223,20 @@ class Picker {
     };
   }
 
-  #hit(hit: Hit): Item {
+  #hits(hits: readonly Hit[]): Item[] {
+    const rows = hits.map((hit) => ({ shown: shownOf(this.#hit(hit)), facts: hitFacts(hit), id: hit.entryId ?? hit.sessionId }));
+    const added = distinctions(rows);
+    return hits.map((hit, place) => this.#hit(hit, added[place]));
+  }
+
+  #hit(hit: Hit, added: readonly string[] = []): Item {
     const entryId = hit.labeledEntryId ?? hit.entryId;
     const { sessionId } = hit;
-    const folder = path.basename(hit.cwd);
+    const title = titleOf({ sessionId, title: hit.title, firstPrompt: hit.firstPrompt });
     return {
       label: quickPickText(oneLine(hit.snippet)),
       description: quickPickText([roleOf(hit), ago(hit.timestamp, Date.now())].filter(Boolean).join(" · ")),
-      detail: quickPickText(`${titleOf({ sessionId, title: hit.title, firstPrompt: hit.firstPrompt })} · ${oneLine(folder)}`),
+      detail: quickPickText([...added, title, oneLine(path.basename(hit.cwd))].join(" · ")),
       iconPath: new vscode.ThemeIcon(hit.onPath ? "comment" : "git-branch"),
       alwaysShow: true,
       session: hit,
@@ -201,6 +246,10 @@ class Picker {
           : showInTree(this.#views, { sessionId, entryId }),
     };
   }
+}
+
+function shownOf({ label, description, detail }: Item): string {
+  return [label, description, detail].join(" ");
 }
 
 /** The item that Enter accepts if the user has not moved in the list. */

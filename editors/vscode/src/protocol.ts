@@ -157,6 +157,36 @@ export interface SessionOrigin {
   version: string | null;
   /** The agent's file does not exist any more. */
   gone: boolean;
+  /** The agent has put the file among its archived sessions. */
+  archived: boolean;
+  /** A program gave the prompts, such as `claude -p` or `codex exec`, and no person. */
+  automated: boolean;
+  /** The sessions that it goes on from, first to last; absent if none. */
+  lineage?: LineageStep[];
+  /** Since the last message, no process of the agent has the session; false: one has it, or nothing tells. */
+  ended: boolean;
+  /** Absent if the history is whole. */
+  missingHistory?: MissingHistory;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A session that was handed over to another agent by `session/resume`. */
+export interface LineageStep {
+  /** The name of the agent in which it was held; `sessiond` for a session that was read from none. */
+  agent: string;
+  /** Its id here; the session may have been deleted. */
+  sessionId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The history that a fork does not repeat, in a session of its agent whose file was not found. */
+export interface MissingHistory {
+  /** The id of that session in the agent. */
+  sessionId: string;
+  /** The lines of its file that come before the fork. */
+  lineCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -224,7 +254,8 @@ export interface CloseResult {
  * session is created, and the server may choose a session that another terminal holds. With a new session,
  * `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
  * terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
- * is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+ * is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Sessions
+ * whose `origin.automated` is true come after the others of their folder. Without
  * a terminal, the server also considers sessions without a message.
  */
 export interface ContinueParams {
@@ -288,6 +319,9 @@ export interface FormerFolder {
  * after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
  * cannot be combined with `since` or `until`.
  *
+ * `session/resume` hands a session over to another agent. The sessions that begin with one hand-over after the other
+ * are a lineage. With `foldLineages`, the list has one session of it, and `lineages` names the others.
+ *
  * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
  * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
  */
@@ -302,6 +336,8 @@ export interface ListParams {
   query?: string | null;
   /** Only sessions read from this agent. 1 to 128 characters. */
   agent?: string | null;
+  /** Only sessions whose `origin.automated` is this; default: all. */
+  automated?: boolean | null;
   /** Only sessions that were updated at this time or later, ISO 8601. */
   since?: string | null;
   /** Only sessions whose last update was at this time or earlier, ISO 8601. */
@@ -318,6 +354,8 @@ export interface ListParams {
   withTotal?: boolean;
   /** Only sessions that changed after this position; default: all. */
   changedAfter?: ListPosition | null;
+  /** Of the sessions of a lineage in one folder, only the last updated one. Default `false`. */
+  foldLineages?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -338,6 +376,9 @@ export interface ListPosition {
  * `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
  * `epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
  * that of the first page, `server/watch` and `changedAfter` continue without a gap.
+ *
+ * Sessions in files of followed agents are missing, or old, until the server has read these. An agent whose files the
+ * server has not looked at yet counts as one in `unreadCount`. A request with `changedAfter` does not count.
  */
 export interface ListResult {
   /** The sessions of the page, at most `limit`. */
@@ -356,6 +397,10 @@ export interface ListResult {
   position: number;
   /** With `changedAfter`, on the first page: changed sessions that are not in the list. */
   removed: string[];
+  /** With `foldLineages`, the sessions in place of which one is listed. */
+  lineages?: Record<string, LineageStep[]>;
+  /** On the first page: files of followed agents that the server has not read yet, if there are any. */
+  unreadCount?: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -443,6 +488,8 @@ export interface ListProblem {
 /**
  * Find the sessions whose id is, or begins with, a text that a person typed.
  *
+ * If no session has such an id, those are found that were read from a session of an agent with such an id.
+ *
  * Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
  * the result. A `query` of fewer than 4 characters matches full ids only.
  */
@@ -458,12 +505,13 @@ export interface ResolveParams {
 /**
  * The sessions whose id begins with `query`, draft sessions included, ordered by id.
  *
- * If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
+ * If `exact` is true, `query` is the full id of the first session, here or in its agent. `more` is true if further
+ * sessions match.
  */
 export interface ResolveResult {
   /** The sessions, ordered by id; at most `limit`. */
   sessions: ListedSession[];
-  /** `query` is the full id of the first session. */
+  /** `query` is the full id of the first session, here or in its agent. */
   exact: boolean;
   /** Further sessions match. */
   more: boolean;
@@ -483,8 +531,8 @@ export interface ResolveResult {
  * and the text is short, newer entries before older ones, messages before tool results.
  *
  * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
- * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
- * stored, for at most that time.
+ * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first reads what followed
+ * agents have written, and indexes all texts that are stored, for at most that time.
  */
 export interface SearchParams {
   /** Words, phrases and `beginnings*`. 1 to 1000 characters. */
@@ -513,6 +561,8 @@ export interface SearchParams {
   waitMs?: number;
   /** Maximum number of hits per page. 1 to 1000. Default `20`. */
   limit?: number;
+  /** Remove the secrets that an export removes from snippets and titles. Default `false`. */
+  redact?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -575,7 +625,12 @@ export interface CharacterRange {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The texts that are not in the index yet. The server indexes them in the background. */
+/**
+ * The texts that are not in the index yet. The server indexes them in the background.
+ *
+ * Files of followed agents that the server has not read count, too. An agent whose files the server has not looked at
+ * yet counts as one session.
+ */
 export interface UnsearchedTexts {
   /** Sessions that are not searched completely. */
   sessionCount: number;
@@ -873,8 +928,9 @@ export interface ComparedSide {
  * If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
  * one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
  * `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
- * `expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
- * client may then resend it at any time without storing it twice.
+ * `expectedLeafId` instead. With `placement`, `parentId` and `expectedLeafId` that are null count as absent. If
+ * `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a client may then resend it at
+ * any time without storing it twice.
  *
  * With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
  * or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
@@ -891,6 +947,8 @@ export interface AppendParams {
   parentId?: string | null;
   /** The leaf that the client knows. 1 to 64 characters. */
   expectedLeafId?: string | null;
+  /** Says in a word where the first entry is placed. */
+  placement?: AppendPlacement | null;
   /** `branch` appends in spite of a conflict. Default `"reject"`. */
   onConflict?: OnConflict;
   /** Move the session's leaf to the last entry. Default `true`. */
@@ -1217,6 +1275,10 @@ export interface ContextResult {
   explanation: Explained[] | null;
   /** Hashes of blobs that could not be restored. */
   missingBlobs: string[];
+  /** User and assistant messages on all branches. */
+  messageCount: number;
+  /** Those of them that are not on the path to the leaf. */
+  offPathCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1727,6 +1789,10 @@ export interface ExportResult {
   pictureCount: number;
   /** True if the rules for the keys of most providers are not installed, so that only common kinds are found. */
   redactionIncomplete: boolean;
+  /** User and assistant messages on all branches. */
+  messageCount: number;
+  /** Those of them that the output leaves out, because they are not on the path to the leaf. */
+  offPathCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -1803,6 +1869,10 @@ export interface ResumeResult {
   losses: Loss[];
   /** The command to run first; null if none is needed. */
   importArgv: string[] | null;
+  /** User and assistant messages on all branches. */
+  messageCount: number;
+  /** Those of them that are not on the path to the entry where the agent goes on. */
+  offPathCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2902,6 +2972,10 @@ export interface AgentListParams {
 export interface AgentListResult {
   /** Also agents that are not on this machine. */
   agents: AgentInfo[];
+  /** The home folder below which the daemon looks for agents. */
+  userHome: string | null;
+  /** The daemon ends after so long without clients; null: it does not. */
+  idleExitMs: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2952,6 +3026,8 @@ export interface AgentInfo {
   problems: AgentProblem[];
   /** The number of all these files. */
   problemCount: number;
+  /** Why it cannot be followed at present, although `isFollowed` is true. */
+  failure: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -2982,6 +3058,8 @@ export interface AgentFollowParams {
   agents?: string[] | null;
   /** Follow all agents that sessiond can read and that have sessions here. Default `false`. */
   all?: boolean;
+  /** HOME and the variables that `agent/list` names, as the client has them: the folders that they tell are followed, too, and are written to `agents.folders` of the configuration file. */
+  environment?: Record<string, string> | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
@@ -3037,7 +3115,8 @@ export interface AgentForgetResult {
  * Check the files of a followed agent now. The response does not wait for the check.
  *
  * A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
- * session begins, the hook names its folder, and the response may have a note for the agent's model.
+ * session begins, the hook names its folder, and the response may have a note for the agent's model. A hook also names
+ * the process of the agent, so that the session's `origin` has `ended` when this process ends.
  */
 export interface AgentWakeParams {
   /** Its name. 1 to 64 characters. */
@@ -3046,6 +3125,14 @@ export interface AgentWakeParams {
   path?: string | null;
   /** The folder of a session that begins now, an absolute path. 1 to 4096 characters. */
   startingIn?: string | null;
+  /** The agent's id of the session, for an agent with a database. 1 to 512 characters. */
+  sessionId?: string | null;
+  /** The process id of the agent. At least 1. */
+  pid?: number | null;
+  /** When that process started, in clock ticks after boot. At least 0. */
+  startTime?: number | null;
+  /** The agent has ended the session. Default `false`. */
+  ended?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3361,11 +3448,11 @@ export interface SyncLinesResult {
 /**
  * Add lines to a session as they are. A session that does not exist is created from `head`.
  *
- * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
- * the session has are not written again. A line whose id the session has with other content is refused, unless
- * `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
- * a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
- * nothing is written.
+ * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
+ * that the session has are not written again. A line whose id the session has with other content is refused,
+ * unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
+ * others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
+ * line of the session is not at `expected`, nothing is written.
  */
 export interface SyncPutParams {
   /** The id of the session. 1 to 128 characters. */
@@ -3406,7 +3493,7 @@ export interface SyncPutResult {
 
 /** A line that was not stored. */
 export interface RefusedLine {
-  /** The id of its entry. */
+  /** The id of its entry; empty for a line that is not JSON. */
   id: string;
   /** The reason, as a sentence. */
   message: string;
@@ -3635,6 +3722,8 @@ export interface ListFilter {
   query?: string | null;
   /** Only sessions read from this agent. 1 to 128 characters. */
   agent?: string | null;
+  /** Only sessions whose `origin.automated` is this. */
+  automated?: boolean | null;
   /** Also draft sessions. Default `false`. */
   includeDrafts?: boolean;
   _meta?: unknown;
@@ -3733,6 +3822,10 @@ export interface StatusResult {
   heldBytes: number | null;
   /** Sent to clients, and not read by them yet. */
   queuedBytes: number | null;
+  /** The home folder of the user, as the daemon has it. */
+  userHome: string | null;
+  /** Parts that work in the background and ended with an error in the last ten minutes of their work. */
+  failedTasks: FailedTask[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3745,6 +3838,22 @@ export interface BlockedSession {
   path: string | null;
   /** The reason. */
   writeBlock: WriteBlock;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A part of the daemon that works in the background and ended with an error. It begins again after a pause. */
+export interface FailedTask {
+  /** `sweep`, `index`, `watch`, `following` or `retention`; later versions may have others. */
+  name: string;
+  /** The error. */
+  message: string;
+  /** When it ended last, ISO 8601, UTC. */
+  failedAt: string;
+  /** How often it has ended in a row. */
+  failureCount: number;
+  /** Whether it has begun again. */
+  isRunning: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -3800,6 +3909,10 @@ export interface ClientInfo {
  * safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
  * those that cannot be repaired, are unchanged.
  *
+ * With `secrets`, only the secrets that an export removes are looked for, in sessions of every store, drafts
+ * and the trash, in blobs, and in the history of prompts. Each is a finding `secretFound` with its session, its entry
+ * and its kind, never with the secret itself. `fix` is refused then.
+ *
  * The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
  * findings that were not repaired are listed first.
  */
@@ -3810,6 +3923,8 @@ export interface DoctorParams {
   paths?: string[];
   /** The most findings of one kind and severity that are listed. 1 to 1000. Default `100`. */
   findingsPerKind?: number;
+  /** Look for secrets only. Default `false`. */
+  secrets?: boolean;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
@@ -3866,6 +3981,8 @@ export interface FindingLocation {
   byteOffset: number | null;
   /** The hash of the blob. */
   blob: string | null;
+  /** The entry, only for a secret. */
+  entryId?: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4466,7 +4583,7 @@ export interface BlobDamagedDetails {
 
 /** The ids with which a request can be sent again so that nothing is stored twice. */
 export interface OutcomeUnknownDetails {
-  /** Of an append whose entries had no ids: the ids that the daemon gave them, in the order of the request; else empty. */
+  /** Of an append: the ids of its entries, as they were sent or as the daemon gave them, in the order of the request; those that only the lost daemon knew are missing. */
   entryIds: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4828,6 +4945,15 @@ export type OnConflict =
   | "reject"
   /** the entries become a sibling branch below the expected leaf. */
   | "branch";
+
+/** Where the first entry of an append is placed, for clients that cannot tell an absent parameter from null. */
+export type AppendPlacement =
+  /** below the session's leaf, as without `parentId`. */
+  | "leaf"
+  /** as a root, as with `parentId` null. */
+  | "root"
+  /** below the entry that `parentId` names. */
+  | "parent";
 
 /** The result for one entry of an append. */
 export type AppendStatus =
@@ -5196,7 +5322,7 @@ export type ErrorKind =
   | "blobDamaged"
   /** The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte. */
   | "foreignDialect"
-  /** The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`. */
+  /** The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests that it cannot send again: without a `commandId`, or with entries that have no ids. */
   | "outcomeUnknown"
   /** The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error. */
   | "unreachable"
@@ -5211,7 +5337,7 @@ export type ErrorKind =
 export type ProblemKind =
   /** The file has no byte, or only a title slot. Nothing can be written to it. */
   | "emptyLog"
-  /** The first line is not a session header. The entries can be read; nothing can be written. */
+  /** The first line is not a session header, and nothing can be written; or it has version 1, which its entries do not have. The entries can be read. */
   | "damagedHeader"
   /** The line is not JSON. It is skipped, and is unchanged in the file. */
   | "damagedLine"
@@ -5251,7 +5377,7 @@ export type ProblemSeverity =
 export type FindingKind =
   /** The file has no byte, or only a title slot. Nothing can be written to it. */
   | "emptyLog"
-  /** The first line is not a session header. The entries can be read; nothing can be written. */
+  /** The first line is not a session header, and nothing can be written; or it has version 1, which its entries do not have. The entries can be read. */
   | "damagedHeader"
   /** The line is not JSON. It is skipped, and is unchanged in the file. */
   | "damagedLine"
@@ -5285,6 +5411,10 @@ export type FindingKind =
   | "readOnlyFile"
   /** Other users can read or write a file or a folder of sessiond. */
   | "insecurePermissions"
+  /** An entry, a blob or a prompt has a secret, such as a key or a password. */
+  | "secretFound"
+  /** Secrets of fewer kinds were looked for. */
+  | "fewerSecretRules"
   /** Other users may have read the token that opens the TCP listener. */
   | "exposedToken"
   /** A file or a folder belongs to another user. */
@@ -5341,11 +5471,17 @@ export type FindingKind =
   | "readOnlyDisk"
   /** The system limits watched files, so changes by other programs may be detected late (within a minute). */
   | "lowWatchLimit"
+  /** The daemon was started with another home folder than the command. */
+  | "otherHome"
+  /** A part of the daemon that works in the background ended with an error. */
+  | "failedTask"
+  /** An agent is in the list of followed agents, and an error prevents it. */
+  | "agentNotFollowed"
   /** A file of a followed agent is not read. */
   | "agentFileSkipped"
   /** You have no right to read a file or folder of a followed agent. */
   | "agentFileForbidden"
-  /** A file or folder of a followed agent is a symbolic link, which may lead out of the agent's folder. */
+  /** A file of a followed agent is a symbolic link, or a link leads to a folder above the agent's. It is not read. */
   | "agentFileLinked"
   /** A line in a file of a followed agent cannot be read, or not in its place. */
   | "agentLineDamaged"
@@ -5498,7 +5634,8 @@ export interface Requests {
    * session is created, and the server may choose a session that another terminal holds. With a new session,
    * `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
    * terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
-   * is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+   * is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Sessions
+   * whose `origin.automated` is true come after the others of their folder. Without
    * a terminal, the server also considers sessions without a message.
    */
   "session/continue": { params: ContinueParams; result: ContinueResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "idReused" | "draining" };
@@ -5512,12 +5649,17 @@ export interface Requests {
    * after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
    * cannot be combined with `since` or `until`.
    *
+   * `session/resume` hands a session over to another agent. The sessions that begin with one hand-over after the other
+   * are a lineage. With `foldLineages`, the list has one session of it, and `lineages` names the others.
+   *
    * The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
    * `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
    */
   "session/list": { params: ListParams; result: ListResult; errors: "cursorExpired" };
   /**
    * Find the sessions whose id is, or begins with, a text that a person typed.
+   *
+   * If no session has such an id, those are found that were read from a session of an agent with such an id.
    *
    * Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
    * the result. A `query` of fewer than 4 characters matches full ids only.
@@ -5535,8 +5677,8 @@ export interface Requests {
    * and the text is short, newer entries before older ones, messages before tool results.
    *
    * The search does not wait for the index: entries that were stored within the last seconds may be missing if there
-   * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
-   * stored, for at most that time.
+   * are many of them, and `unsearched` in the result says so. With `waitMs`, the server first reads what followed
+   * agents have written, and indexes all texts that are stored, for at most that time.
    */
   "session/search": { params: SearchParams; result: SearchResult; errors: "sessionNotFound" | "sessionTrashed" | "cursorExpired" | "storageFailed" };
   /**
@@ -5572,8 +5714,9 @@ export interface Requests {
    * If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
    * one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
    * `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
-   * `expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
-   * client may then resend it at any time without storing it twice.
+   * `expectedLeafId` instead. With `placement`, `parentId` and `expectedLeafId` that are null count as absent. If
+   * `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a client may then resend it at
+   * any time without storing it twice.
    *
    * With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
    * or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
@@ -5927,7 +6070,8 @@ export interface Requests {
    * Check the files of a followed agent now. The response does not wait for the check.
    *
    * A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
-   * session begins, the hook names its folder, and the response may have a note for the agent's model.
+   * session begins, the hook names its folder, and the response may have a note for the agent's model. A hook also names
+   * the process of the agent, so that the session's `origin` has `ended` when this process ends.
    *
    * @experimental
    */
@@ -5982,11 +6126,11 @@ export interface Requests {
   /**
    * Add lines to a session as they are. A session that does not exist is created from `head`.
    *
-   * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
-   * the session has are not written again. A line whose id the session has with other content is refused, unless
-   * `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
-   * a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
-   * nothing is written.
+   * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
+   * that the session has are not written again. A line whose id the session has with other content is refused,
+   * unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
+   * others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
+   * line of the session is not at `expected`, nothing is written.
    *
    * @experimental
    */
@@ -6018,6 +6162,10 @@ export interface Requests {
    * With `paths`, only these session files or folders are examined. With `fix`, the server repairs what can be repaired
    * safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
    * those that cannot be repaired, are unchanged.
+   *
+   * With `secrets`, only the secrets that an export removes are looked for, in sessions of every store, drafts
+   * and the trash, in blobs, and in the history of prompts. Each is a finding `secretFound` with its session, its entry
+   * and its kind, never with the secret itself. `fix` is refused then.
    *
    * The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
    * findings that were not repaired are listed first.
@@ -6285,7 +6433,7 @@ export const errorCodes = {
   sessionDamaged: 1500,
   /** The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is. */
   blobDamaged: 1500,
-  /** The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`. */
+  /** The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests that it cannot send again: without a `commandId`, or with entries that have no ids. */
   outcomeUnknown: 1502,
   /** The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error. */
   unreachable: 1503,

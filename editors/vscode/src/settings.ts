@@ -12,6 +12,7 @@ export interface Settings {
 
 /** Settings whose change requires another connection. */
 const RECONNECTING = ["sessiond.home", "sessiond.path", "sessiond.socket"];
+const AUTOMATED = "sessions.automated";
 
 export function settings(): Settings {
   return {
@@ -25,6 +26,11 @@ export function settings(): Settings {
       diagnostics: choice("sessiond", "lsp.diagnostics", true),
     },
   };
+}
+
+/** Whether the views and pickers show automated sessions. */
+export function showsAutomated(): boolean {
+  return choice("sessiond", AUTOMATED, false);
 }
 
 /** The interpreter of the Python extension; "" for none. */
@@ -51,4 +57,26 @@ export function onReconnectingChange(changed: () => void): vscode.Disposable {
       changed();
     }
   });
+}
+
+/** Call `changed` when automated sessions are to be shown, or to be hidden. */
+export function onAutomatedChange(changed: () => void): vscode.Disposable {
+  return vscode.workspace.onDidChangeConfiguration((event) => {
+    if (event.affectsConfiguration(`sessiond.${AUTOMATED}`)) {
+      changed();
+    }
+  });
+}
+
+/** Show automated sessions, or hide them. */
+export function showAutomated(shows: boolean): Promise<void> {
+  return change(AUTOMATED, shows);
+}
+
+/** Change a setting of the user, or of the workspace if that overrides it. */
+export async function change(name: string, value: boolean): Promise<void> {
+  const configuration = vscode.workspace.getConfiguration("sessiond");
+  const { Global, Workspace } = vscode.ConfigurationTarget;
+  const isOverridden = configuration.inspect(name)?.workspaceValue !== undefined;
+  await configuration.update(name, value, isOverridden ? Workspace : Global);
 }

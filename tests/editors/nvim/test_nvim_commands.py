@@ -307,7 +307,7 @@ def test_info_shows_the_state_of_the_daemon_and_log_opens_its_log(shell: Shell, 
 
 
 def test_an_unknown_subcommand_is_an_error(shell: Shell) -> None:
-    with a_neovim(shell.locations, shell.folder, columns=250) as nvim:
+    with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.keys(":Sessiond dance<CR>")
         nvim.until("vim.fn.execute('messages'):find('unknown subcommand dance') ~= nil")
 

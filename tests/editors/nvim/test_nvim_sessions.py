@@ -203,3 +203,62 @@ def test_a_list_that_is_wiped_out_ends_its_watch(teller: Teller, story: Story) -
         nvim.command("bwipeout")
         nvim.until("ended == true")
         assert nvim.lua("return require('sessiond.client').is_wanted()") is False
+
+
+ROBINS, WRENS = (f"0199a213-81c0-7800-8aa1-bbab2a035a{number}" for number in (55, 56))
+
+
+def test_automated_sessions_are_counted_in_the_last_line_and_shown_on_request(
+    teller: Teller, story: Story
+) -> None:
+    teller.run_codex_exec(ROBINS, "count the robins")
+    with a_neovim(teller.locations, teller.folder) as nvim:
+        nvim.command("Sessiond list")
+        until_titles(nvim, "The last line", "1 automated session hidden; `a` shows it")
+        nvim.see("atlas · 1")
+        teller.run_codex_exec(WRENS, "count the wrens")
+        until_titles(nvim, "The last line", "2 automated sessions hidden; `a` shows them")
+        nvim.keys("a")
+        nvim.see("count the robins", "count the wrens", "(codex, automated)")
+        nvim.see_not("automated sessions hidden")
+        nvim.command("Sessiond automated")
+        until_titles(nvim, "The last line", "2 automated sessions hidden")
+        nvim.keys("G<CR>")
+        nvim.see("count the robins", "count the wrens")
+        nvim.command("Sessiond list wrens")
+        until_titles(nvim, "count the wrens")
+
+
+def test_a_list_of_hidden_sessions_only_says_so_and_an_option_shows_them(teller: Teller) -> None:
+    teller.run_codex_exec(ROBINS, "count the robins")
+    with a_neovim(teller.locations, teller.folder) as nvim:
+        nvim.command("Sessiond list")
+        until_titles(nvim, "1 automated session hidden; `a` shows it")
+    with a_neovim(teller.locations, teller.folder, options={"automated": True}) as nvim:
+        nvim.command("Sessiond list")
+        until_titles(nvim, "count the robins")
+
+
+def test_a_picker_counts_automated_sessions_and_its_last_choice_shows_them(
+    teller: Teller, story: Story
+) -> None:
+    teller.run_codex_exec(ROBINS, "count the robins")
+    with a_neovim(teller.locations, teller.folder) as nvim:
+        nvim.lua("""
+            shown = {}
+            vim.ui.select = function(items, options, chosen)
+              local texts = vim.tbl_map(options.format_item, items)
+              shown[#shown + 1] = texts
+              for place, text in ipairs(texts) do
+                if text:find('automated session hidden') or text:find('robins') then
+                  chosen(items[place], place)
+                end
+              end
+            end""")
+        nvim.command("Sessiond sessions")
+        nvim.see("count the robins · ", "◀ leaf")
+        first, second = nvim.lua("return shown")
+        assert first[-1] == "1 automated session hidden: show them"
+        assert (len(first), len(second)) == (2, 2)
+        nvim.command("Sessiond sessions robins")
+        nvim.until("#shown == 3 and #shown[3] == 1 and shown[3][1]:find('robins')")

@@ -30,3 +30,12 @@ def test_the_board_follows_every_session_and_jumps_to_one(
     board.row("Cats").click()
     expect(window.tree.row("It takes the shape of its box.")).to_be_visible()
     window.was_told_nothing()
+
+
+def test_the_board_counts_automated_sessions(window: Window, teller: Teller, story: Story) -> None:
+    board = View(window.page, "Board")
+    board.header.click()
+    expect(board.row("The last line")).to_be_visible()
+    teller.run_codex_exec("0199a213-81c0-7800-8aa1-bbab2a035a55", "count the robins")
+    board.row("1 automated session hidden").click()
+    expect(board.row("count the robins")).to_be_visible()

@@ -165,3 +165,57 @@ def test_a_session_is_exported_into_its_folder(window: Window, shell: Shell) -> 
     window.press_in_message("Wrote", "Open")
     expect(window.tab(re.compile(r"^the-last-line\.md"))).to_be_visible()
     assert "It fails, as it should." in target.read_text(encoding="utf-8")
+
+
+ROBINS, WRENS = (f"0199a213-81c0-7800-8aa1-bbab2a035a{number}" for number in (55, 56))
+
+
+def test_automated_sessions_are_counted_in_a_row_and_shown_by_a_click(
+    window: Window, teller: Teller, story: Story
+) -> None:
+    expect(window.sessions.row(TITLE)).to_be_visible()
+    teller.run_codex_exec(ROBINS, "count the robins")
+    expect(window.sessions.row("1 automated session hidden")).to_be_visible()
+    teller.run_codex_exec(WRENS, "count the wrens")
+    hidden = window.sessions.row("2 automated sessions hidden")
+    expect(hidden).to_be_visible()
+    expect(window.sessions.rows).to_have_count(3)  # the folder, the session of a person, and this row
+    hidden.click()
+    expect(window.sessions.row("count the robins")).to_contain_text("automated")
+    expect(window.sessions.row("count the wrens")).to_be_visible()
+    expect(hidden).to_have_count(0)
+    window.command("sessiond: Hide Automated Sessions")
+    expect(hidden).to_be_visible()
+    expect(window.sessions.row("count the robins")).to_have_count(0)
+
+
+def test_the_picker_counts_automated_sessions_and_words_find_them(
+    window: Window, teller: Teller, story: Story
+) -> None:
+    teller.run_codex_exec(ROBINS, "count the robins")
+    window.command("sessiond: Open Session")
+    hidden = window.options.filter(has_text="1 automated session hidden")
+    expect(hidden).to_be_visible()
+    expect(window.options.filter(has_text="count the robins")).to_have_count(0)
+    hidden.click()
+    expect(window.options.filter(has_text="count the robins")).to_be_visible()
+    expect(hidden).to_have_count(0)
+    window.page.keyboard.press("Escape")
+    window.command("sessiond: Open Session")
+    expect(hidden).to_be_visible()
+    window.type_into_picker("robins")
+    expect(window.options.filter(has_text="count the robins").first).to_be_visible()
+
+
+def test_sessions_that_look_the_same_show_what_differs_in_the_list_and_the_picker(
+    window: Window, teller: Teller
+) -> None:
+    for name in ("same-one-of-two", "same-two-of-two"):
+        teller.create(name, user("hello"), assistant("hi"), title="The same")
+    # If a minute began between the two, that is what differs.
+    ends = [re.compile(rf"The same\W*({name}|[0-9]+:[0-9]+)") for name in ("same-two", "same-one")]
+    expect(window.sessions.row("The same")).to_contain_text(ends)
+    expect(window.sessions.row(TITLE)).to_contain_text(re.compile(rf"{TITLE}\W*now"))
+    window.command("sessiond: Open Session")
+    options = window.options.filter(has_text="The same")
+    expect(options).to_contain_text(ends)

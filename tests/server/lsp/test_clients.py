@@ -107,6 +107,26 @@ async def test_a_search_over_all_sessions_finds_entries(served: Running, cwd: st
         assert await search('"" * \\') == []
 
 
+async def test_sessions_and_hits_that_look_the_same_begin_their_container_with_what_differs(
+    served: Running, tmp_path: Path
+) -> None:
+    folder = tmp_path / "atlas"
+    folder.mkdir()
+    for answer in ("South.", "South.", "To the lake."):
+        peer, session_id = await started(served, str(folder))
+        await peer.append(session_id, user("Where do the cranes go?"), assistant(answer))
+        await peer.call("session/rename", sessionId=session_id, title="Of cranes")
+    await peer.call("session/search", query="cranes", waitMs=20_000)
+    async with editor(
+        served.home, workspace_folders=[types.WorkspaceFolder(folder.as_uri(), "atlas")]
+    ) as client:
+        for query, name in (("", "Of cranes"), ("cranes", "Where do the cranes go?")):
+            found = await client.workspace_symbol_async(types.WorkspaceSymbolParams(query)) or []
+            containers = [it.container_name for it in found if it.name == name]
+            assert len(set(containers)) == 3, containers
+            assert all(" · " in (it or "") for it in containers)
+
+
 async def test_a_search_begins_with_the_projects_of_the_open_folders(served: Running, tmp_path: Path) -> None:
     paths = []
     for name in ("atlas", "library"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
 from sessiond import human
+from sessiond.agents.places import other_home, variables_of
 from sessiond.agents.table import AGENTS
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
@@ -18,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from sessiond.agents.agent import Agent
     from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.client.blocking import BlockingDaemon
 
@@ -44,6 +47,8 @@ def agents(args: ParsedArguments) -> int:
         if action == "forget":
             return _forget(daemon, args, names[0])
         params: dict[str, Any] = {"all": True} if args.flag("all") else {"agents": names}
+        if action == "follow":
+            params["environment"] = variables_of(AGENTS.values(), os.environ)
         if args.flag("json"):
             print(daemon.call_text(f"agent/{action}", params))
             return 0
@@ -60,7 +65,8 @@ def _list(daemon: BlockingDaemon, args: ParsedArguments) -> int:
     if args.flag("json"):
         print(daemon.call_text("agent/list", {}))
         return 0
-    listed = daemon.call("agent/list", {})["agents"]
+    result = daemon.call("agent/list", {})
+    listed = result["agents"]
     here = [it for it in listed if it["fileCount"] or it["isFollowed"] or it["sessionCount"]]
     if not here:
         print("No agent that sessiond knows has sessions on this machine.", file=sys.stderr)
@@ -68,14 +74,24 @@ def _list(daemon: BlockingDaemon, args: ParsedArguments) -> int:
     now = time.time()
     print(*aligned([_row(it, now) for it in here], style_for(sys.stdout)), sep="\n")
     for it in here:
+        if it["isFollowed"]:
+            folders = [folder for folder in it["folders"] if os.path.isdir(folder)]  # noqa: PTH112 - texts
+            folders = folders or it["folders"][:_FEW]
+            print(f"{one_line(it['title'])}: {', '.join(map(one_line, folders))}")
+    for it in here:
         _explain(it)
+    _explain_gaps([it["name"] for it in here if it["isFollowed"]], result.get("idleExitMs"))
+    if (sentence := other_home(result.get("userHome"))) is not None:
+        print(sentence, file=sys.stderr)
     if ready := [it["name"] for it in here if it["format"] is not None and not it["isFollowed"]]:
         print(f"To follow what they write: sessiond agents follow {' '.join(ready)}", file=sys.stderr)
     return 0
 
 
 def _row(agent: dict[str, Any], now: float) -> list[str]:
-    if agent["isFollowed"]:
+    if agent["isFollowed"] and agent.get("failure"):
+        state = "not followed now"
+    elif agent["isFollowed"]:
         state = f"reading, {agent['waitingCount']:,} left" if agent["waitingCount"] else "followed"
     else:
         state = "not followed" if agent["format"] is not None else "cannot be read"
@@ -99,6 +115,9 @@ def _noun(agent: dict[str, Any]) -> str:
 def _explain(agent: dict[str, Any]) -> None:
     """Print what is not understood, and the files that are not read, or not as they are, with what to do."""
     title = one_line(agent["title"])
+    if failure := agent.get("failure"):
+        print(f"{title}: it cannot be followed at present: {one_line(failure)}", file=sys.stderr)
+        print("  The daemon tries again soon. Its log has more: sessiond doctor", file=sys.stderr)
     if kinds := agent["notUnderstood"]:
         few = ", ".join(f"{count:,} {one_line(kind)}" for kind, count in list(kinds.items())[:_FEW])
         others = ", …" if len(kinds) > _FEW else ""
@@ -120,6 +139,36 @@ def _explain(agent: dict[str, Any]) -> None:
             f"{title}: {human.count(more, 'other file')} with a problem: sessiond agents --json",
             file=sys.stderr,
         )
+
+
+def _explain_gaps(names: list[str], idle_exit_ms: int | None) -> None:
+    """Print for how long what agents write may not be seen: the daemon ends without clients, and hooks start it."""
+    if not names or idle_exit_ms is None:
+        return
+    agents = [AGENTS[it] for it in names if it in AGENTS]
+    with_hooks = ", ".join(it.title for it in agents if _has_hooks(it))
+    others = ", ".join(it.title for it in agents if not _has_hooks(it))
+    print(f"The daemon ends after {human.duration(idle_exit_ms / 1000)} without clients.", file=sys.stderr)
+    if with_hooks:
+        print(f"  The hooks of {with_hooks} start it again at their next turn.", file=sys.stderr)
+    if others:
+        print(
+            f"  Without hooks: {others}. Their files are read when the daemon runs again; a session"
+            ' that they delete before is lost. Add hooks: sessiond setup; or set idle_exit = "never" in [listen].',
+            file=sys.stderr,
+        )
+
+
+def _has_hooks(agent: Agent) -> bool:
+    """Return whether the settings of an agent call `sessiond hook`."""
+    if agent.hooks is None:
+        return False
+    try:
+        with open(agent.hooks.path(os.environ), encoding="utf-8", errors="replace") as file:
+            text = file.read(1 << 20)
+    except OSError:
+        return False
+    return "sessiond" in text and "hook" in text
 
 
 def _forget(daemon: BlockingDaemon, args: ParsedArguments, name: str) -> int:

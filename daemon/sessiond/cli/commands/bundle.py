@@ -152,9 +152,7 @@ async def _whole_id(here: Daemon, name: str) -> str:
     """Return the id of the only session whose id is `name` or begins with it. Raises `UsageError`."""
     found = await here.resolve(name, limit=_MAX_NAMED)
     ids = [it.session_id for it in found.sessions]
-    if found.exact:
-        return name
-    if len(ids) == 1:
+    if found.exact or len(ids) == 1:
         return ids[0]
     if not ids:
         raise UsageError(

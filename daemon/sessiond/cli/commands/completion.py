@@ -208,12 +208,12 @@ def _rows(method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the sessions, nodes or items of a result; nothing if no daemon runs, or the request fails."""
     from sessiond.client.blocking import connect
     from sessiond.client.daemon_socket import DaemonConnectionError
-    from sessiond.client.wire import DisconnectedError, RpcError
+    from sessiond.client.wire import NO_ANSWER, RpcError
 
     try:
         with connect(autostart=False) as daemon:
             answer = daemon.call(method, params)
-    except (DaemonConnectionError, DisconnectedError, RpcError):
+    except (DaemonConnectionError, *NO_ANSWER, RpcError):
         return []
     rows: list[dict[str, Any]] = next(
         (answer[name] for name in ("sessions", "nodes", "items") if name in answer), []

@@ -7,6 +7,7 @@ import sys
 from sessiond import human
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id
+from sessiond.cli.render.off_path import print_missing_history, print_off_path
 from sessiond.cli.render.style import style_for
 from sessiond.text import lines, one_line
 
@@ -40,6 +41,7 @@ def context(args: ParsedArguments) -> int:
             print(daemon.call_text("session/context", params))
             return 0
         seen = daemon.call("session/context", params)
+        session = daemon.call("session/info", {"sessionId": params["sessionId"]})["session"]
     if seen["explanation"] is not None:
         from sessiond.cli.render.context_reasons import explained
 
@@ -53,6 +55,7 @@ def context(args: ParsedArguments) -> int:
         for row in seen["messages"]:
             print(*transcript.message(row["message"], row["entryId"], style), sep="\n")
     _print_settings(seen)
+    print_missing_history(session)
     return 0
 
 
@@ -64,6 +67,7 @@ def _print_settings(seen: dict[str, Any]) -> None:
     if seen["mode"] not in ("", "none"):
         settings.append(f"mode {seen['mode']}")
     print(one_line(", ".join(settings)), file=sys.stderr)
+    print_off_path(seen)
     if lost := seen.get("missingBlobs"):
         missing = human.count(len(lost), "blob")
         print(f"{missing} could not be read: sessiond blobs lists the missing ones.", file=sys.stderr)

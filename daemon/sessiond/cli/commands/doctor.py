@@ -6,6 +6,7 @@ itself. Fixes are made by a daemon, which is started for that.
 
 from __future__ import annotations
 
+import gc
 import json  # noqa: TID251 - the findings of a daemon and of this command are printed as one object
 import os
 import sys
@@ -20,14 +21,16 @@ from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render import progress
 from sessiond.cli.render.style import Style, style_for
 from sessiond.client.blocking import connect
-from sessiond.client.daemon_socket import DaemonConnectionError
-from sessiond.client.wire import DaemonUnresponsiveError, DisconnectedError, RpcError
+from sessiond.client.daemon_socket import DaemonConnectionError, OlderDaemonError
+from sessiond.client.wire import NO_ANSWER, RpcError
+from sessiond.config_values import FILES
 from sessiond.paths import UnsafeFolderError, find_locations
 from sessiond.protocol import types as t
 from sessiond.text import one_line
 
 if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.hub.doctor.scope import Scope
 
 _FEW: Final = 5
 """Maximum findings of one kind that are printed."""
@@ -40,15 +43,20 @@ _RESTORABLE: Final = ("unreachable", "damagedEndpoint")
 def doctor(args: ParsedArguments) -> int:
     """Check the environment, then the files. Returns 1 if anything but notes is left unfixed."""
     locations, fix = find_locations(), args.flag("fix")
-    if args.trailing:
+    secrets = args.flag("secrets")
+    if secrets and fix:
+        raise UsageError("--secrets cannot be combined with --fix", "Nothing removes secrets from sessions.")
+    if args.trailing or secrets:
         report = EnvironmentReport(locations, daemon="answers")
         paths = [_path(word) for word in args.trailing]
     else:
         report, paths = check_environment(locations, os.environ), []
         if fix:
             _restore_listening(report)
-    per_kind = _MAX_FINDINGS if args.flag("json") else _FEW
-    params = {"paths": paths, "fix": fix, "findingsPerKind": per_kind}
+    per_kind = _MAX_FINDINGS if args.flag("json") or secrets else _FEW
+    params: dict[str, Any] = {"paths": paths, "fix": fix, "findingsPerKind": per_kind}
+    if secrets:
+        params["secrets"] = True
     result = _from_daemon(report, params) or _from_files(report, params)
     result = _with_environment(result, report.findings)
     if args.flag("json"):
@@ -68,7 +76,7 @@ def _path(word: str) -> str:
     with connect() as daemon:
         found = daemon.call("session/info", {"sessionId": word})["session"]["path"]
     if found is None:
-        raise UsageError(f"session {word} is in memory only")
+        raise UsageError(f"session {word} is in no file")
     return str(found)
 
 
@@ -93,8 +101,10 @@ def _from_daemon(report: EnvironmentReport, params: dict[str, Any]) -> dict[str,
         with connect(autostart=fix) as daemon:
             result: dict[str, Any] = progress.call(daemon, "server/doctor", params)
             return result
-    except (DaemonConnectionError, UnsafeFolderError, DaemonUnresponsiveError, DisconnectedError) as error:
-        if not paths or fix:
+    except OlderDaemonError:  # it has its own finding already
+        return None
+    except (DaemonConnectionError, UnsafeFolderError, *NO_ANSWER) as error:
+        if not (paths or "secrets" in params) or fix:
             report.add(
                 "notRunning" if report.daemon == "none" else "unresponsive", str(error), severity="error"
             )
@@ -111,8 +121,14 @@ def _from_files(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, 
     from sessiond.hub.doctor.scope import Scope
 
     scope = Scope(report.locations, report.config, only=[os.path.realpath(path) for path in params["paths"]])
-    for _ in examine(scope):
-        pass
+    if "secrets" in params:
+        import asyncio
+
+        gc.enable()  # the commands run without it, but this one may run for minutes
+        asyncio.run(_find_secrets(scope))
+    else:
+        for _ in examine(scope):
+            pass
     findings = [it.finding for it in scope.found]
     if params["fix"]:
         fix_error = "no daemon responds that could repair it"
@@ -122,6 +138,23 @@ def _from_files(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, 
         ]
     result: dict[str, Any] = msgspec.to_builtins(result_of(scope, findings, params["findingsPerKind"]))
     return result
+
+
+async def _find_secrets(scope: Scope) -> None:
+    """Look for secrets in the store of the configuration, without a daemon."""
+    from sessiond.hub.doctor.secrets import find_secrets
+    from sessiond.server.process.stores import StoreUnusable, open_store
+
+    url = FILES if scope.only else scope.config.store.url
+    try:
+        store = await open_store(url, scope.locations, scope.config.roots.folders)
+    except StoreUnusable as error:
+        scope.add("unreadable", f"the sessions of the store cannot be read: {error}", None)
+        return
+    try:
+        await find_secrets(scope, [store])
+    finally:
+        await store.close()
 
 
 def _with_environment(result: dict[str, Any], findings: list[t.Finding]) -> dict[str, Any]:
@@ -175,16 +208,24 @@ def _show(result: dict[str, Any], *, fix: bool) -> None:
     print(f"{remaining}: {looked_at}.")
 
 
+def _of_entry(location: dict[str, Any]) -> str:
+    """Return the words for the entry of a finding, and its session; "" for a finding about no entry."""
+    entry, session = location.get("entryId"), location["sessionId"]
+    if not session or not (entry or location["path"] is None):
+        return ""
+    return f" in{f' entry {one_line(entry)} of' if entry else ''} session {one_line(session)}"
+
+
 def _show_one(found: dict[str, Any], style: Style, *, fix: bool) -> None:
     severity, location = found["severity"], found["location"]
     path = location["path"]
     about = one_line(found["message"])
     if path is None:
-        print(f"{style(severity, *_SIGNS[severity])}  {about}")
+        print(f"{style(severity, *_SIGNS[severity])}  {about}{_of_entry(location)}")
     else:
         line = "" if location["line"] is None else f":{location['line']}"
         print(f"{style(severity, *_SIGNS[severity])}  {one_line(path)}{line}")
-        print(f"  {about}")
+        print(f"  {about}{_of_entry(location)}")
     if found["fixed"]:
         kept_path = found["keptPath"]
         print(

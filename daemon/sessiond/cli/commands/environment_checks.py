@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import sessiond
 from sessiond import config as configuration
-from sessiond.client.blocking import connect
+from sessiond.agents.places import other_home
+from sessiond.client.blocking import BlockingDaemon, connect_to_any
 from sessiond.client.daemon_socket import (
     DaemonConnectionError,
     DaemonNotRunningError,
@@ -252,8 +253,8 @@ def _is_sessiond(pid: int) -> bool:
 
 def _check_daemon(report: EnvironmentReport) -> None:
     try:
-        with connect(autostart=False, locations=report.locations) as daemon:
-            status = daemon.call("server/status")
+        with connect_to_any(report.locations) as daemon:
+            status = _status(daemon)
     except DaemonNotRunningError:
         _check_no_listener(report)
     except SocketRefusedError as error:
@@ -276,6 +277,19 @@ def _check_daemon(report: EnvironmentReport) -> None:
         if status["version"] != sessiond.__version__:
             message = f"the daemon is sessiond {status['version']}, this command is {sessiond.__version__}"
             report.add("versionMismatch", message)
+        if (sentence := other_home(status.get("userHome"))) is not None:
+            report.add("otherHome", sentence)
+        for it in status.get("failedTasks", []):
+            report.add(
+                "failedTask", f"the background task {it['name']} failed at {it['failedAt']}: {it['message']}"
+            )
+
+
+def _status(daemon: BlockingDaemon) -> dict[str, Any]:
+    status = daemon.call("server/status")
+    if not isinstance(status, dict) or not isinstance(status.get("version"), str):
+        raise InvalidResponseError("a state without a version of sessiond")
+    return status
 
 
 def _check_no_listener(report: EnvironmentReport) -> None:

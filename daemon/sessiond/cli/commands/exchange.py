@@ -18,6 +18,7 @@ from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id
 from sessiond.cli.render import progress
+from sessiond.cli.render.off_path import print_off_path
 from sessiond.text import lines, one_line
 
 TYPE_CHECKING = False
@@ -130,7 +131,8 @@ def export(args: ParsedArguments) -> int:
 
 
 def _explain_export(result: dict[str, Any]) -> None:
-    """Print what the export lost, changed or redacted."""
+    """Print what the export left out, lost, changed or redacted."""
+    print_off_path(result)
     for heading, name in (
         ("not representable in this format", "lost"),
         ("carried as custom entries", "carried"),

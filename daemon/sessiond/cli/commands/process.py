@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import sys
 
-from sessiond import human
+from sessiond import __version__, human
 from sessiond.client.blocking import connect, connect_to_any
+from sessiond.protocol import versions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,16 +26,23 @@ def status(args: ParsedArguments) -> int:
             print(daemon.call_text("server/status"))
             return 0
         status = daemon.call("server/status")
+    if args.flag("socket"):
+        if status.get("socket") is None:
+            from sessiond.cli.parse.arguments import UsageError
+
+            raise UsageError("the daemon listens on no socket")
+        print(status["socket"])
+        return 0
     leaving = ", stopping" if status["draining"] else ""
-    sessions, attached = (
-        human.count(status["openSessionCount"], "open session"),
-        human.count(status["clientCount"], "client"),
-    )
+    open_sessions = status.get("openSessionCount", status.get("openSessions"))  # the second: before 0.2.0
+    attached = human.count(status.get("clientCount", status.get("clients")), "client")
     from sessiond.text import one_line
 
-    uptime = human.duration(status["uptimeMs"] / 1000)
+    uptime = human.duration(status["uptimeMs"] / 1000 if "uptimeMs" in status else status["uptime"])
     print(f"sessiond {status['version']} runs as process {status['pid']}, up {uptime}{leaving}")
-    print(f"  {sessions}, {attached} with this one")
+    if versions.is_older(status["version"], __version__):
+        print(f"  it is older than this program (sessiond {__version__}): sessiond restart replaces it")
+    print(f"  {human.count(open_sessions, 'open session')}, {attached} with this one")
     loaded = "with" if status["lspLoaded"] else "without"
     print(f"  {human.size(status['rssBytes'])} of memory, {loaded} the LSP side")
     print(f"  home    {one_line(status['home'])}")
@@ -45,8 +53,26 @@ def status(args: ParsedArguments) -> int:
         print(
             f"  only {human.size(status['freeBytes'])} are free on the disk of the sessions: free some space"
         )
+    from sessiond.agents.places import other_home
+
+    if (sentence := other_home(status.get("userHome"))) is not None:
+        print(f"  {one_line(sentence)}")
+    _print_failed_tasks(status.get("failedTasks", []))
     _print_blocked_sessions(status.get("blockedSessions", []))
     return 0
+
+
+def _print_failed_tasks(tasks: list[dict[str, Any]]) -> None:
+    """Print which parts of the daemon ended with an error."""
+    from sessiond.text import one_line
+
+    for it in tasks:
+        state = "it works again" if it["isRunning"] else "it begins again soon"
+        times = "" if it["failureCount"] == 1 else f", {it['failureCount']:,} times in a row"
+        print(
+            f"  error: the background task {one_line(it['name'])} failed at {it['failedAt']}{times}; {state}:"
+        )
+        print(f"    {one_line(it['message'])}")
 
 
 def _print_blocked_sessions(sessions: list[dict[str, Any]]) -> None:
@@ -122,12 +148,14 @@ def restart(args: ParsedArguments) -> int:
         raise UsageError(f"{ADDRESS} is set", "Restart the daemon where it runs.")
     locations = find_locations()
     before = restart_daemon(locations, drain_seconds=0.0 if args.flag("now") else DRAIN_SECONDS)
+    with connect_to_any(locations) as daemon:
+        status = daemon.call("server/status")
     after = read_endpoint(locations)
     if args.flag("json"):
         print(json.dumps({"before": before, "after": after}, ensure_ascii=False))
         return 0
     print(
-        f"sessiond {after.get('build')} runs (process {after.get('pid')}) and listens at {after.get('socket')}"
+        f"sessiond {status['version']} runs (process {status['pid']}) and listens at {status.get('socket')}"
     )
     if before:
         print(f"  in place of sessiond {before.get('build')} (process {before.get('pid')})")

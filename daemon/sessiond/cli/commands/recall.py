@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from textwrap import wrap
 
 from sessiond import human
 from sessiond.cli.parse.arguments import UsageError
@@ -18,7 +17,7 @@ from sessiond.cli.render.found_entries import (
 )
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
-from sessiond.text import one_line
+from sessiond.text import one_line, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,10 +84,11 @@ def _formatted(passage: dict[str, Any], style: Style) -> str:
 
 
 def _print_notes(found: dict[str, Any], *, is_limited: bool) -> None:
-    print_unsearched(found)
+    is_complete = not print_unsearched(found)
     if not found["passages"] and not found["omittedCount"]:
-        more = " --all asks the sessions of all projects." if is_limited else ""
-        print(f"Nothing was found. --also WORDS asks in other words.{more}", file=sys.stderr)
+        if is_complete:
+            more = " --all asks the sessions of all projects." if is_limited else ""
+            print(f"Nothing was found. --also WORDS asks in other words.{more}", file=sys.stderr)
     elif found["omittedCount"]:
         count = human.count(found["omittedCount"], "passage")
         print(f"{count} did not fit: use a higher --budget or --limit.", file=sys.stderr)

@@ -20,6 +20,7 @@ from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, working_folder
 from sessiond.cli.parse.session_choice import can_ask, choose, sessions_near
+from sessiond.cli.render.off_path import print_off_path
 from sessiond.text import one_line
 
 TYPE_CHECKING = False
@@ -119,10 +120,11 @@ def _run(argv: list[str], found: dict[str, Any]) -> str | None:
 
 
 def _explain(found: dict[str, Any]) -> None:
-    """Print what the format of the agent cannot hold."""
+    """Print what the format of the agent cannot hold, and how many messages are on other branches."""
     if found["losses"]:
         named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in found["losses"])
         print(f"not representable in {AGENTS[found['agent']].title}: {named}", file=sys.stderr)
+    print_off_path(found)
 
 
 def _missing(program: str, agent: str) -> int:

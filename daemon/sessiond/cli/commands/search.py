@@ -15,7 +15,7 @@ from sessiond.cli.render.found_entries import (
     session_head,
     show_command,
 )
-from sessiond.cli.render.style import style_for
+from sessiond.cli.render.style import is_own_terminal, style_for
 from sessiond.client.blocking import connect
 from sessiond.text import fit, one_line, width
 
@@ -64,6 +64,8 @@ def _params(args: ParsedArguments) -> dict[str, Any]:
     for option, field in (("session", "sessionId"), ("cursor", "cursor")):
         if (value := args.value(option)) is not None:
             params[field] = value
+    if not args.flag("no-redact") and not is_own_terminal(sys.stdout):
+        params["redact"] = True
     if args.flag("wait"):
         params["waitMs"] = WAIT_MS
     if (limit := args.number("limit", at_least=1)) is not None:

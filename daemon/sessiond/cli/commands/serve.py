@@ -52,14 +52,11 @@ def attach_stdio() -> int:
 
 
 def _in_the_background() -> int:
-    from sessiond.client.daemon_socket import read_endpoint
-    from sessiond.client.dial import connect
-    from sessiond.paths import find_locations
+    from sessiond.client.blocking import connect
 
-    locations = find_locations()
-    connect(locations).close()
-    endpoint = read_endpoint(locations)
-    print(f"sessiond runs (process {endpoint.get('pid')}) and listens at {endpoint.get('socket')}")
+    with connect() as daemon:
+        status = daemon.call("server/status")
+    print(f"sessiond runs (process {status['pid']}) and listens at {status.get('socket')}")
     return 0
 
 

@@ -30,10 +30,11 @@ TYPE_CHECKING = False
 _UNKNOWN = "…"
 """The count of messages in a provisional row."""
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.client.blocking import BlockingDaemon
 
 
 def new(args: ParsedArguments) -> int:
@@ -67,6 +68,34 @@ def new(args: ParsedArguments) -> int:
 
 def listing(args: ParsedArguments) -> int:
     """Send `session/list`."""
+    params = _list_params(args)
+    with connect() as daemon:
+        if args.flag("json"):
+            print(daemon.call_text("session/list", params))
+            return 0
+        hidden_count = 0 if args.flag("automated") else _count_automated(daemon, params)
+        if hidden_count:
+            params["automated"] = False
+        page = daemon.call("session/list", params)
+    sessions = page["sessions"]
+    if sessions:
+        is_one_folder = len({it["cwd"] for it in sessions}) == 1
+        _print_list(sessions, page.get("lineages", {}), with_folders=args.flag("all") or not is_one_folder)
+        if page.get("nextCursor"):
+            print("There are more results: use a higher --limit.", file=sys.stderr)
+    elif not hidden_count and not page.get("unreadCount"):
+        print(_nothing_found(args), file=sys.stderr)
+    if hidden_count:
+        from sessiond.cli.render.automated import tell_of_hidden
+
+        tell_of_hidden(hidden_count)
+    if unread := page.get("unreadCount", 0):
+        print(f"{human.count(unread, 'file')} of followed agents could not be read yet.", file=sys.stderr)
+    _warn_of_files(page.get("problems", []))
+    return 0
+
+
+def _list_params(args: ParsedArguments) -> dict[str, Any]:
     params: dict[str, Any] = {}
     params |= place_filter(args)
     if tags := [word for _, word in args.occurrences("tag")]:
@@ -79,21 +108,16 @@ def listing(args: ParsedArguments) -> int:
         params["limit"] = limit
     if args.flag("drafts"):
         params["includeDrafts"] = True
-    with connect() as daemon:
-        if args.flag("json"):
-            print(daemon.call_text("session/list", params))
-            return 0
-        page = daemon.call("session/list", params)
-    sessions = page["sessions"]
-    if sessions:
-        is_one_folder = len({it["cwd"] for it in sessions}) == 1
-        _print_list(sessions, with_folders=args.flag("all") or not is_one_folder)
-        if page.get("nextCursor"):
-            print("There are more results: use a higher --limit.", file=sys.stderr)
-    else:
-        print(_nothing_found(args), file=sys.stderr)
-    _warn_of_files(page.get("problems", []))
-    return 0
+    if not args.flag("each") and not args.occurrences("agent", "query", "tag", "until"):
+        params["foldLineages"] = True
+    return params
+
+
+def _count_automated(daemon: BlockingDaemon, params: dict[str, Any]) -> int:
+    """Return the number of automated sessions in the list of `session/list` with these params, on all of its pages."""
+    asked = {name: value for name, value in params.items() if name not in ("cursor", "limit")}
+    asked |= {"automated": True, "limit": 1, "withTotal": True}
+    return int(daemon.call("session/list", asked)["totalCount"])
 
 
 def show(args: ParsedArguments) -> int:
@@ -116,6 +140,10 @@ def show(args: ParsedArguments) -> int:
             return 0
         found = daemon.call("session/info", {"sessionId": session})
     _print_session(found["session"])
+    if (found["session"].get("origin") or {}).get("missingHistory"):
+        from sessiond.cli.render.off_path import print_missing_history
+
+        print_missing_history(found["session"])
     print_problems(found.get("problems", []))
     return 0
 
@@ -201,8 +229,11 @@ def _change(args: ParsedArguments, method: str, params: dict[str, Any]) -> int:
     return 0
 
 
-def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> None:
-    from sessiond.cli.render.columns import aligned
+def _print_list(
+    sessions: Sequence[dict[str, Any]], lineages: Mapping[str, Any], *, with_folders: bool
+) -> None:
+    from sessiond.cli.render.columns import distinguished
+    from sessiond.distinctions import session_facts, short_ids
 
     now, home, style = time.time(), os.path.expanduser("~"), style_for(sys.stdout)
     name_of = short_ids([session["sessionId"] for session in sessions])
@@ -212,6 +243,8 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
         words = [f"#{one_line(word)}" for word in session.get("tags", [])]
         name = one_line(session.get("title") or session.get("firstPrompt") or "") or "(no messages yet)"
         marks = [f"({mark})" for mark, there in _marks(session) if there]
+        if lineage := _lineage(session, lineages.get(session["sessionId"], [])):
+            marks.append(f"({lineage})")
         row = [
             name_of[session["sessionId"]],
             human.ago(session["updatedAt"], now),
@@ -225,7 +258,15 @@ def _print_list(sessions: Sequence[dict[str, Any]], *, with_folders: bool) -> No
         rows.append([*row, " ".join([name, *words, *marks])])
     colors = ["yellow", "", "dim", "dim", *(["cyan"] if agents else []), *(["blue"] if with_folders else [])]
     size, messages, age = 3, 2, 1
-    for line in aligned(rows, style, colors, (size, messages, *range(len(colors) - 1, size, -1), age)):
+    optional = (size, messages, *range(len(colors) - 1, size, -1), age)
+    facts = [
+        session_facts(
+            title=it.get("title"), first_prompt=it.get("firstPrompt"), agent=agents.get(it["sessionId"], ""),
+            cwd=it["cwd"], home=home, updated_at=it["updatedAt"],
+        )
+        for it in sessions
+    ]  # fmt: skip
+    for line in distinguished(rows, facts, None, style, colors, optional):
         print(line)
 
 
@@ -242,12 +283,21 @@ def _short_agent_names(sessions: Sequence[dict[str, Any]]) -> dict[str, str]:
     }
 
 
-def short_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return the prefixes of the ids, by id: all as long as it takes to distinguish them, at least 8 characters."""
-    length, different = 8, len(set(ids))
-    while len({name[:length] for name in ids}) < different:
-        length += 1
-    return {name: one_line(name[:length]) for name in ids}
+def _lineage(session: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
+    """Return the agents in which a session was held one after the other; "" if it was never handed over."""
+    origin = session.get("origin") or {}
+    before = origin.get("lineage") or []
+    steps = [*before, {"agent": origin.get("agent") or "sessiond", "sessionId": session["sessionId"]}]
+    known = {it["sessionId"] for it in steps}
+    also = [one_line(it["agent"]) for it in others if it["sessionId"] not in known]
+    parts = []
+    if before:
+        parts.append(
+            f"{human.count(len(steps), 'agent')}: {' → '.join(one_line(it['agent']) for it in steps)}"
+        )
+    if also:
+        parts.append(f"also in {', '.join(also)}")
+    return "; ".join(parts)
 
 
 def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
@@ -256,6 +306,7 @@ def _marks(session: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         ("in memory", session.get("ephemeral", False)),
         ("read-only", session.get("readOnly", False)),
         ("deleted by its agent", (session.get("origin") or {}).get("gone", False)),
+        ("archived by its agent", (session.get("origin") or {}).get("archived", False)),
         (human.count(problems := session.get("problemCount") or 0, "problem"), problems > 0),
     )
 
@@ -299,6 +350,7 @@ def _origin_facts(origin: dict[str, Any] | None, home: str) -> list[tuple[str, s
         ("agent", " ".join(filter(None, (names.title_of(origin["agent"]), origin["version"])))),
         ("its id", origin["sessionId"]),
         ("its file", human.folder(origin["path"], home) if origin["path"] else None),
+        ("from", ", ".join(f"{it['sessionId']} ({it['agent']})" for it in origin.get("lineage", []))),
     ]
 
 

@@ -6,6 +6,7 @@ import json  # noqa: TID251 - a reader of --json would use it
 import os
 import sys
 
+from sessiond.agents.places import variables_of
 from sessiond.agents.table import AGENTS
 from sessiond.cli.exit_codes import FAILURE, SUCCESS
 from sessiond.cli.parse.arguments import UsageError
@@ -76,20 +77,23 @@ def _tell_daemon(method: str, names: Sequence[str]) -> None:
     """Have a running daemon follow agents, or stop it. A daemon that starts later reads the configuration."""
     from sessiond.client.blocking import connect
     from sessiond.client.daemon_socket import DaemonConnectionError
-    from sessiond.client.wire import DisconnectedError, RpcError
+    from sessiond.client.wire import NO_ANSWER, RpcError
 
     try:
         with connect(autostart=False) as daemon:
-            daemon.call(method, {"agents": list(names)})
+            params: dict[str, object] = {"agents": list(names)}
+            if method == "agent/follow":
+                params["environment"] = variables_of(AGENTS.values(), os.environ)
+            daemon.call(method, params)
     except DaemonConnectionError:
         return
-    except (DisconnectedError, RpcError) as error:
+    except (*NO_ANSWER, RpcError) as error:
         print(f"The running daemon did not take it: {one_line(str(error))}", file=sys.stderr)
         print("  It reads the configuration when it starts: sessiond restart", file=sys.stderr)
 
 
 def _wanted(args: ParsedArguments, found: Sequence[FoundAgent], locations: Locations) -> list[FileChange]:
-    possible = [plan.follow_change(found, locations.config_file)]
+    possible = [plan.follow_change(found, locations.config_file, os.environ)]
     words = commands.program()
     if not args.flag("no-hooks"):
         possible += plan.hook_changes(found, os.environ, words)

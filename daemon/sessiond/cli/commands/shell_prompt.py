@@ -82,11 +82,10 @@ def _fetch(locations: Locations, session: str) -> dict[str, Any] | None:
         if sock is None:
             return None
         with sock:
-            sock.settimeout(_AT_ONCE)
             found = _matching_sessions(sock, session)
     except (DaemonConnectionError, DisconnectedError, InvalidResponseError, UnsafeFolderError, OSError):
         return None
-    return next((it for it in found if it["sessionId"] == session), None)
+    return next((it for it in found if it.get("sessionId") == session), None)
 
 
 def _matching_sessions(sock: LightSocket, session: str) -> list[dict[str, Any]]:
@@ -96,13 +95,16 @@ def _matching_sessions(sock: LightSocket, session: str) -> list[dict[str, Any]]:
     params = {"includeDrafts": True, "query": session, "limit": 5}
     sock.sendall(frame({"jsonrpc": "2.0", "id": 1, "method": "session/list", "params": params}))
     reader = MessageReader(sock)
+    reader.wait(_AT_ONCE)
     while "id" not in (message := members(reader.read())) or "method" in message:
         pass  # other messages
-    return message["result"][0]["sessions"] if "result" in message else []
+    result = message.get("result", (None,))[0]
+    rows = result.get("sessions") if isinstance(result, dict) else None
+    return [it for it in rows if isinstance(it, dict)] if isinstance(rows, list) else []
 
 
 def _formatted(session: dict[str, Any]) -> str:
     from sessiond.text import fit, one_line
 
-    name = one_line(session.get("title") or session.get("firstPrompt") or "").translate(_EXPANDED)
+    name = one_line(str(session.get("title") or session.get("firstPrompt") or "")).translate(_EXPANDED)
     return f"{session['sessionId'][:_ID]} {fit(name, _TITLE)}".rstrip()

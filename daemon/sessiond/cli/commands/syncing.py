@@ -21,7 +21,7 @@ from sessiond.paths import find_locations
 from sessiond.sync.folders import FolderPair
 from sessiond.sync.options import SyncOptions
 from sessiond.sync.peer import PeerLostError, connect_to_peer
-from sessiond.sync.peer_process import PeerProcess, PeerUnavailableError
+from sessiond.sync.peer_process import PeerError, PeerProcess, PeerUnavailableError
 from sessiond.sync.report import SyncReport
 from sessiond.sync.run import synchronize
 from sessiond.sync.watching import keep_together
@@ -43,16 +43,17 @@ def synchronize_through(process: PeerProcess, command: Sequence[str], args: Pars
     """
     try:
         options = _options(args, process.name)
+        seconds = args.number("timeout", at_least=1)
     except BaseException:
         process.end()
         raise
     show = _show_json if args.flag("json") else _show
     try:
         if args.flag("watch"):
-            asyncio.run(_watch(process, command, options, show))
+            asyncio.run(_watch(process, command, options, show, seconds))
             return SUCCESS
-        report = asyncio.run(_once(process, options))
-    except (PeerUnavailableError, PeerLostError) as error:
+        report = asyncio.run(_once(process, options, seconds))
+    except PeerError as error:
         style = style_for(sys.stderr)
         print(f"{style('sessiond:', 'red', 'bold')} {one_line(str(error))}", file=sys.stderr)
         return UNAVAILABLE
@@ -78,15 +79,16 @@ def _options(args: ParsedArguments, name: str) -> SyncOptions:
     )  # fmt: skip
 
 
-async def _once(process: PeerProcess, options: SyncOptions) -> SyncReport:
-    async with connect(name="sync") as here, connect_to_peer(process) as there:
+async def _once(process: PeerProcess, options: SyncOptions, seconds: int | None) -> SyncReport:
+    async with connect(name="sync") as here, connect_to_peer(process, seconds=seconds) as there:
         with SessionProgress() as progress:
             return await synchronize(here, there, options, progress)
 
 
 async def _watch(
-    process: PeerProcess, command: Sequence[str], options: SyncOptions, show: Callable[[SyncReport], None]
-) -> None:
+    process: PeerProcess, command: Sequence[str], options: SyncOptions, show: Callable[[SyncReport], None],
+    seconds: int | None,
+) -> None:  # fmt: skip
     """Keep both sides together. A connection that was lost is made again, after a pause."""
     waits = pauses(1.0, 60.0)
     is_first = True
@@ -94,7 +96,7 @@ async def _watch(
         try:
             if not is_first:
                 process = PeerProcess(command, options.name)
-            async with connect(name="sync") as here, connect_to_peer(process) as there:
+            async with connect(name="sync") as here, connect_to_peer(process, seconds=seconds) as there:
                 waits, is_first = pauses(1.0, 60.0), False
                 print(f"In touch with {one_line(options.name)}. Ctrl-C ends it.", file=sys.stderr)
                 await keep_together(

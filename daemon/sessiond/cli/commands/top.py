@@ -15,10 +15,12 @@ from sessiond import human
 from sessiond.agents import names
 from sessiond.cli.parse import times
 from sessiond.cli.parse.session_argument import working_folder
-from sessiond.cli.render.columns import aligned
+from sessiond.cli.render.automated import tell_of_hidden
+from sessiond.cli.render.columns import distinguished
 from sessiond.cli.render.style import style_for
 from sessiond.client import connect
 from sessiond.client.board import Board
+from sessiond.distinctions import session_facts
 from sessiond.text import fit, one_line
 from sessiond.tui.browse import NoTerminalError, check_terminal
 
@@ -39,13 +41,16 @@ def top(args: ParsedArguments) -> int:
     since = times.period(args).get("since")
     seconds = _DEFAULT_SECONDS if since is None else time.time() - datetime.fromisoformat(since).timestamp()
     cwd = working_folder(args) if args.flag("here") else None
+    with_automated = args.flag("automated") or args.flag("json")
     if not args.flag("json") and not args.flag("once") and _has_screen():
-        return _on_screen(seconds, cwd)
-    rows = asyncio.run(_read(seconds, cwd))
+        return _on_screen(seconds, cwd, with_automated=with_automated)
+    rows, hidden_count = asyncio.run(_read(seconds, cwd, with_automated=with_automated))
     if args.flag("json"):
         print(msgspec.json.encode({"sessions": rows}).decode())
     else:
-        _print(rows)
+        if rows or not hidden_count:
+            _print(rows)
+        tell_of_hidden(hidden_count)
     return 0
 
 
@@ -57,12 +62,13 @@ def _has_screen() -> bool:
     return True
 
 
-async def _read(seconds: float, cwd: str | None) -> list[BoardRow]:
+async def _read(seconds: float, cwd: str | None, *, with_automated: bool) -> tuple[list[BoardRow], int]:
     async with connect(name="top") as daemon:
-        return await Board(daemon, seconds, cwd).read()
+        board = Board(daemon, seconds, cwd, with_automated=with_automated)
+        return await board.read(), board.hidden_count
 
 
-def _on_screen(seconds: float, cwd: str | None) -> int:
+def _on_screen(seconds: float, cwd: str | None, *, with_automated: bool) -> int:
     """Show the board, and the tree of each session to which the user jumps."""
     from sessiond.cli.parse.entry_argument import connect as connect_blocking
     from sessiond.tui.browse import browse
@@ -71,7 +77,9 @@ def _on_screen(seconds: float, cwd: str | None) -> int:
     gc.enable()  # the commands run without it, but this one may run for hours
     style = style_for(sys.stdout)
     while True:
-        session_id = show_board(seconds, cwd, boxes=style.boxes, encoding=sys.stdout.encoding)
+        session_id = show_board(
+            seconds, cwd, with_automated=with_automated, boxes=style.boxes, encoding=sys.stdout.encoding
+        )
         if session_id is None:
             return 0
         with connect_blocking() as daemon:
@@ -99,7 +107,15 @@ def _print(rows: Sequence[BoardRow]) -> None:
         ]
         for row in rows
     ]
-    lines = aligned(table, style, ["", "cyan", "dim", "dim", "dim", "blue"], (4, 3, 2, 1, 5))
+    facts = [
+        session_facts(
+            title=row.title, first_prompt=None, agent=cells[1], cwd=row.cwd, home=home, updated_at=row.updated_at,
+            last_words=row.last_words,
+        )
+        for row, cells in zip(rows, table, strict=True)
+    ]  # fmt: skip
+    colors, ids = ["", "cyan", "dim", "dim", "dim", "blue"], [row.session_id for row in rows]
+    lines = distinguished(table, facts, ids, style, colors, (4, 3, 2, 1, 5))
     for row, line in zip(rows, lines, strict=True):
         color = _COLORS.get(row.state)
         print(style(row.state, color) + line[len(row.state) :] if color else line)

@@ -9,7 +9,6 @@ import sys
 import time
 
 from sessiond import human
-from sessiond.cli.commands.sessions import short_ids
 from sessiond.cli.parse import stdin
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
@@ -17,6 +16,7 @@ from sessiond.cli.parse.session_argument import named_in_trash, whole_id
 from sessiond.cli.parse.session_choice import can_ask, choose, sessions_near
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import style_for
+from sessiond.distinctions import short_ids
 from sessiond.text import one_line
 
 TYPE_CHECKING = False

@@ -7,6 +7,7 @@ import sys
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.parse.entry_argument import connect
 from sessiond.cli.parse.session_argument import session_id, session_id_to_write
+from sessiond.cli.render.off_path import print_missing_history
 from sessiond.cli.render.style import style_for
 from sessiond.client.wire import RpcError
 from sessiond.text import one_line
@@ -41,6 +42,7 @@ def tree(args: ParsedArguments) -> int:
     with connect() as daemon:
         params["sessionId"] = session_id(daemon, args)
         rows, page = _all_rows(daemon, params)
+        session = daemon.call("session/info", {"sessionId": params["sessionId"]})["session"]
     from sessiond.cli.render.tree_drawing import draw
 
     for line in draw(rows, page.get("leafId"), style_for(sys.stdout, plain=args.flag("ascii"))):
@@ -53,6 +55,7 @@ def tree(args: ParsedArguments) -> int:
         )
     elif page.get("leafId") is None:
         print("The next entry starts another root.", file=sys.stderr)
+    print_missing_history(session)
     return 0
 
 
@@ -84,7 +87,7 @@ def _interactive(args: ParsedArguments) -> int:
         raise UsageError(str(error), "sessiond tree draws it as text.") from None
     style = style_for(sys.stdout, plain=args.flag("ascii"))
     with connect() as daemon:
-        return browse(
+        browse(
             daemon,
             session_id(daemon, args),
             filter=args.value("filter") or "default",
@@ -94,6 +97,7 @@ def _interactive(args: ParsedArguments) -> int:
             boxes=style.boxes,
             encoding=sys.stdout.encoding,
         )
+    return 0
 
 
 def label(args: ParsedArguments) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from textwrap import wrap
 
 from sessiond import human
 from sessiond.cli.parse.session_argument import agent_filter, period_filter, place_filter
 from sessiond.cli.render.bars import bar, percent
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
-from sessiond.text import fit, one_line, pad, width
+from sessiond.text import fit, one_line, pad, width, wrap
 from sessiond.time_zone import local_name
 
 TYPE_CHECKING = False
@@ -144,7 +143,7 @@ def _notes(found: dict[str, Any], style: Style) -> Iterator[str]:
     """Yield what the numbers mean: the shares of the cost, the date of the prices, and the models without a price."""
     columns = style.columns or _DEFAULT_COLUMNS
     for note in _sentences(found):
-        for line in wrap(note, max(columns, 20), break_on_hyphens=False):
+        for line in wrap(note, max(columns, 20)):
             yield style(line, "dim")
 
 

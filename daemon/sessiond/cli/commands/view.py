@@ -52,7 +52,7 @@ async def _serve(session: str, port: int, show: Callable[[str], None]) -> None:
 
 def _print_address(address: str, _left: contextlib.ExitStack) -> None:
     print(address, flush=True)
-    print("The address is valid for one browser. Ctrl-C stops the server.", file=sys.stderr)
+    print("The address can be opened once. Ctrl-C stops the server.", file=sys.stderr)
 
 
 def _print_as_json(address: str, _left: contextlib.ExitStack) -> None:

@@ -9,9 +9,9 @@ COMMON = (
 """Options of every command."""
 
 NAMES = """\
-A session is named by its id, a prefix of its id, or the path of its file; without a name, a command uses the \
-session of this terminal. An entry is named by its id, a prefix of its id, its label, or by @ for the leaf. An \
-ambiguous name is an error that lists the candidates."""
+A session is named by its id here or in its agent, a prefix of it, or the path of its file; without a name, a \
+command uses the session of this terminal. An entry is named by its id, a prefix of its id, its label, or by @ for \
+the leaf. An ambiguous name is an error that lists the candidates."""
 
 STDIN = """\
 A - reads standard input: for TEXT of append, branch, compact and state, for entries of append, for PARAMS of rpc, \

@@ -46,7 +46,7 @@ GROUPS = (
     ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
     ("The context of a model", ("context", "compact", "configure", "stats", "state")),
     ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
-    ("Other programs", ("agents", "acp", "import", "export")),
+    ("Other programs", ("agents", "acp", "import", "export", "redact")),
     ("Other machines and stores", ("sync", "bundle", "backup", "move-store")),
     ("Blobs", ("blobs",)),
     ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),

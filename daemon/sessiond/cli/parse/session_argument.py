@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _UUID = 36
 """Characters of an id that the daemon makes; a name of that length is not abbreviated."""
+_LONGEST = 128
+"""Maximum characters of an id, here and in agents."""
 _SHORTEST = 4
 """Minimum characters of an abbreviated id."""
 _MAX_NAMED = 8
@@ -53,13 +55,13 @@ def _named(daemon: BlockingDaemon, args: ParsedArguments) -> str | None:
 def whole_id(daemon: BlockingDaemon, name: str) -> str:
     """Return the id of the only session whose id is `name` or begins with it; `name` itself if there is none.
 
-    Raises `UsageError` if there are several.
+    A session of an agent is also found by its id in the agent. Raises `UsageError` if there are several.
     """
-    if len(name) >= _UUID:
+    if len(name) > _LONGEST:
         return name
     found = daemon.call("session/resolve", {"query": name, "limit": _MAX_NAMED})
     ids = [str(it["sessionId"]) for it in found["sessions"]]
-    return name if found["exact"] else _only(name, ids, others=found["more"])
+    return ids[0] if found["exact"] else _only(name, ids, others=found["more"])
 
 
 def named_in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 
 from sessiond import human
 from sessiond.cli.render.style import style_for
-from sessiond.text import one_line
+from sessiond.text import fit, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 """Sessions in a list that is not on the whole screen."""
+_TITLE = 60
 
 
 def can_ask() -> bool:
@@ -32,8 +34,8 @@ def choose(listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str) -> s
     move its cursor, it is a numbered list on standard error.
 
     Args:
-        listed: Returns the sessions that match some words, newest first: `sessionId`, `title`, `firstPrompt`, `cwd`
-            and `updatedAt` of each, as in `session/list`.
+        listed: Returns the sessions that match some words, newest first: `sessionId`, `title`, `firstPrompt`, `cwd`,
+            `updatedAt` and, if it has one, `origin` of each, as in `session/list`.
         purpose: The verb that the session is chosen for, such as "resume".
 
     Raises:
@@ -57,24 +59,24 @@ def choose(listed: Callable[[str], Sequence[dict[str, Any]]], purpose: str) -> s
 
 
 def sessions_near(daemon: BlockingDaemon, folder: str) -> Callable[[str], Sequence[dict[str, Any]]]:
-    """Return a function for `choose` that lists the sessions of a folder's project, or of all if it has none."""
+    """Return a function for `choose` that lists the sessions of a folder's project, or of all if it has none.
+
+    Automated sessions are listed if there are no others, and if words are given.
+    """
 
     def listed(words: str) -> Sequence[dict[str, Any]]:
-        asked: dict[str, Any] = {"query": words} if words else {}
-        here: list[dict[str, Any]] = daemon.call("session/list", {**asked, "project": folder})["sessions"]
-        if here:
-            return here
-        everywhere: list[dict[str, Any]] = daemon.call("session/list", asked)["sessions"]
-        return everywhere
+        asked: dict[str, Any] = {"query": words} if words else {"automated": False}
+        found: list[dict[str, Any]] = []
+        for params in ({**asked, "project": folder}, asked, *([] if words else [{}])):
+            found = found or daemon.call("session/list", params)["sessions"]
+        return found
 
     return listed
 
 
 def _numbered(sessions: Sequence[dict[str, Any]], purpose: str) -> str:
-    for number, it in enumerate(sessions, 1):
-        title = one_line(it["title"] or it["firstPrompt"] or "untitled")[:60]
-        age = human.ago(it["updatedAt"], time.time())
-        print(f"{number:>3}  {age:>10}  {title}  {one_line(it['cwd'])}", file=sys.stderr)
+    for number, line in enumerate(_lines(sessions), 1):
+        print(f"{number:>3}  {line}", file=sys.stderr)
     while True:
         print(
             f"Number of the session to {purpose} (Enter: 1, q: none): ", end="", file=sys.stderr, flush=True
@@ -85,3 +87,25 @@ def _numbered(sessions: Sequence[dict[str, Any]], purpose: str) -> str:
         chosen = answer.strip() or "1"
         if chosen.isdecimal() and 1 <= int(chosen) <= len(sessions):
             return str(sessions[int(chosen) - 1]["sessionId"])
+
+
+def _lines(sessions: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the age, title and folder of each session, and what distinguishes it from one that looks the same."""
+    from sessiond.agents import names
+    from sessiond.distinctions import distinctions, session_facts
+
+    now, home, ellipsis = time.time(), os.environ.get("HOME", ""), style_for(sys.stderr).ellipsis
+    rows = []
+    for it in sessions:
+        title = fit(one_line(it["title"] or it["firstPrompt"] or "untitled"), _TITLE, ellipsis)
+        origin = it.get("origin")
+        facts = session_facts(
+            title=it["title"], first_prompt=it["firstPrompt"], cwd=it["cwd"], home=home,
+            agent=names.short_name_of(origin["agent"]) if origin else "", updated_at=it["updatedAt"],
+        )  # fmt: skip
+        shown = f"{human.ago(it['updatedAt'], now):>10}  {title}  {one_line(it['cwd'])}"
+        rows.append((shown, facts, it["sessionId"]))
+    return [
+        f"{shown}  ({', '.join(added)})" if added else shown
+        for (shown, _, _), added in zip(rows, distinctions(rows), strict=True)
+    ]

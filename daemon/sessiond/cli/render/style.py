@@ -54,6 +54,14 @@ def style_for(stream: TextIO, environ: Mapping[str, str] = os.environ, *, plain:
     )
 
 
+def is_own_terminal(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal of this user, and not one that is lent, as below `su` or `sudo -u`."""
+    try:
+        return stream.isatty() and os.fstat(stream.fileno()).st_uid == os.geteuid()
+    except (OSError, ValueError):
+        return False
+
+
 def _colored(stream: TextIO, environ: Mapping[str, str]) -> bool:
     """Return whether to use colors: NO_COLOR first, then the variables that force them, then the terminal."""
     if environ.get("NO_COLOR"):

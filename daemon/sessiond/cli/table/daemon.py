@@ -4,7 +4,12 @@ from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import JSON, REPORT
 
 COMMANDS: dict[str, Command] = {
-    "status": Command("Show the state of the daemon, without starting it", "process:status", (), (JSON,)),
+    "status": Command(
+        "Show the state of the daemon, without starting it",
+        "process:status",
+        (),
+        (Option("socket", "", "print only the path of its socket, for a script"), JSON),
+    ),
     "clients": Command("List the clients of the daemon", "process:clients", (), (JSON,)),
     "stop": Command("Stop the daemon after everything is on disk", "process:stop", (), (JSON,)),
     "restart": Command(
@@ -19,12 +24,14 @@ COMMANDS: dict[str, Command] = {
         "doctor:doctor",
         ("[PATH…]",),
         (
+            Option("secrets", "", "list where keys and passwords lie: session, entry and kind of each"),
             Option("fix", "", "repair what is safe to repair; the report names the copies of the originals"),
             JSON,
         ),
         "Without PATH, it checks sessions, blobs, databases, folders, the machine, the daemon and its socket. PATH is a"
-        " session file, a folder of them, or an id. A daemon is not required. Exit status 1: problems were found.",
-        ("sessiond doctor --fix", "sessiond doctor ~/.pi/agent/sessions"),
+        " session file, a folder of them, or an id. A daemon is not required. Exit status 1: problems were found.\n"
+        "--secrets reads sessions, drafts, the trash, blobs and the history of prompts, and never prints a secret.",
+        ("sessiond doctor --fix", "sessiond doctor --secrets", "sessiond doctor ~/.pi/agent/sessions"),
         paged=True,
     ),
     "serve": Command(

@@ -39,7 +39,8 @@ COMMANDS: dict[str, Command] = {
             Option("no-open", "", "only print the address of the page"),
             Option("json", "", "print the address as JSON"),
         ),
-        "The address contains a token that is valid once. Other users of this machine or network cannot open the page.",
+        "The address contains a token that is valid once; the tab that opened it can be reloaded. Other users of this "
+        "machine or network cannot open the page.",
     ),
     "append": Command(
         "Add entries to a session and print their ids",

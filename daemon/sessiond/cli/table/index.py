@@ -42,7 +42,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "agents": ("agents",),
     "machines": ("sync", "bundle", "backup", "move-store"),
     "setup": ("setup", "hook", "mcp"),
-    "tools": ("acp", "import", "export", "completion", "rpc", "terminal", "schema"),
+    "tools": ("acp", "import", "export", "redact", "completion", "rpc", "terminal", "schema"),
 }
 """The commands that each module of this package declares."""
 

@@ -31,6 +31,7 @@ COMMANDS: dict[str, Command] = {
             *_CHOSEN,
             Option("drafts", "", "also draft sessions"),
             Option("map", "HERE=THERE", "the folder HERE is THERE on the other machine; may be repeated"),
+            Option("timeout", "SECONDS", "give up when nothing comes from there for so long; default: 30"),
             Option("dry-run", "", "only report what would be copied"),
             JSON,
         ),

@@ -5,6 +5,7 @@ from sessiond.cli.parse.arguments import Option
 JSON = Option("json", "", "print the result exactly as the daemon sent it")
 REPORT = Option("json", "", "print what was done as JSON")
 HERE = Option("here", "", "only the folder itself, not the other folders of its project")
+AUTOMATED = Option("automated", "", "also automated sessions: runs of claude -p, codex exec and SDKs")
 AGENT = Option("agent", "NAME", "only sessions of this agent, such as claude, codex or gemini")
 SINCE = Option("since", "TIME", "only from this time on: 2026-11-01, 7d, '2 weeks', yesterday, 14:30")
 UNTIL = Option("until", "TIME", "only up to this time; a day is taken to its end")

@@ -1,7 +1,7 @@
 """Declarations of the commands for whole sessions."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import AGENT, CURSOR, HERE, JSON, REPORT, SINCE, UNTIL
+from sessiond.cli.table.options import AGENT, AUTOMATED, CURSOR, HERE, JSON, REPORT, SINCE, UNTIL
 
 COMMANDS: dict[str, Command] = {
     "new": Command(
@@ -76,9 +76,19 @@ COMMANDS: dict[str, Command] = {
             Option("sort", "KEY", "updated (default), created or title"),
             Option("limit", "N", "maximum number of results (default: 50)", short="n"),
             Option("drafts", "", "include drafts"),
+            Option(
+                "each",
+                "",
+                "list each session that was handed over from agent to agent, not only the last one",
+            ),
+            AUTOMATED,
             CURSOR,
             JSON,
         ),
+        "A session that `sessiond resume` handed over to another agent is one row with the session of that agent, and\n"
+        "the row names the agents in their order. --each lists all of them. With --agent, --query, --tag or --until,\n"
+        "each session is a row of its own.\n"
+        "Automated sessions are counted, and not listed without --automated. With --json, all are in the result.",
         paged=True,
     ),
     "top": Command(
@@ -89,11 +99,12 @@ COMMANDS: dict[str, Command] = {
             Option("since", "TIME", "sessions with an entry since this time (default: the last 12 hours)"),
             Option("here", "", "only sessions of this folder"),
             Option("once", "", "print it once, without the whole screen"),
+            AUTOMATED,
             REPORT,
         ),
         "The board is up to date within half a second. Enter shows the tree of a session, and q there returns. An\n"
-        "agent works in the middle of a turn, and waits for a person after it. After ten minutes without an entry in\n"
-        "the middle of a turn, it counts as stopped.",
+        "agent works in the middle of a turn, and waits for a person after it. It counts as stopped when its process\n"
+        "ends, and where nothing tells that, after ten minutes without an entry in the middle of a turn.",
         ("sessiond top", "sessiond top --once --since yesterday"),
     ),
     "search": Command(
@@ -115,11 +126,13 @@ COMMANDS: dict[str, Command] = {
             Option("wait", "", "wait until all sessions are indexed, for at most a minute"),
             Option("limit", "N", "maximum number of results (default: 20)", short="n"),
             CURSOR,
+            Option("no-redact", "", "do not redact keys and tokens where the output is no terminal of yours"),
             JSON,
         ),
         'QUERY consists of words and "phrases in quotes" that must all occur in one entry. A word of three or more\n'
         "letters also finds longer words that begin with it. Results of one session stand together, below its title.\n"
-        "If nothing is found and not all sessions are indexed yet, the search waits for them.",
+        "If nothing is found and not all sessions are indexed yet, the search waits for them. In a pipe, a file or\n"
+        "the terminal of another user, secrets that an export removes are replaced, with --json, too.",
         paged=True,
     ),
     "recall": Command(

@@ -35,10 +35,11 @@ COMMANDS: dict[str, Command] = {
         ("claude mcp add --scope user sessiond -- sessiond mcp", "codex mcp add sessiond -- sessiond mcp"),
     ),
     "hook": Command(
-        "Tell a running daemon that an agent has written to a session (for hooks of agents)",
+        "Tell the daemon that an agent has written to a session (for hooks of agents)",
         "hook:hook",
         ("AGENT",),
         (),
-        "It reads the event from standard input, starts no daemon, and always succeeds. sessiond setup installs it.",
+        "It reads the event from standard input, has the daemon started if the agent is followed and none runs, waits"
+        " for no start, and always succeeds. sessiond setup installs it.",
     ),
 }

@@ -59,6 +59,15 @@ COMMANDS: dict[str, Command] = {
         ),
         paged=True,
     ),
+    "redact": Command(
+        "Replace the keys, tokens and passwords in a text: a filter for pipes",
+        "redact:redact",
+        (),
+        (),
+        "It reads standard input and prints it with [redacted: KIND] in place of each secret that an export would\n"
+        "remove. Nothing is stored. search, recall, export and the MCP server do this themselves.",
+        ("sessiond show 7c1f --entry a1 | sessiond redact",),
+    ),
     "completion": Command(
         "Print the completion script for a shell: bash, zsh or fish",
         "completion:completion",

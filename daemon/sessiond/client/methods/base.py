@@ -67,12 +67,14 @@ class Methods:
         Raises:
             RpcError: The daemon refused the request.
             DisconnectedError: The connection was lost in the last attempt.
+            InvalidResponseError: The result is not of the method's type.
             TimeoutError: There was no response in `timeout` seconds.
         """
-        return msgspec.json.decode(await self._request(method, params, timeout, attempts), type=method.result)
+        result = await self._request(method, params, timeout, attempts)
+        return self._link.decode(method.name, result, method.result)
 
     async def _decoded(self, method: m.Method[P, R], params: P, into: type[S]) -> S:
-        return msgspec.json.decode(await self._request(method, params), type=into)
+        return self._link.decode(method.name, await self._request(method, params), into)
 
     async def _request(
         self, method: m.Method[P, R], params: P, timeout: float | None = None, attempts: int | None = None

@@ -3,6 +3,7 @@
 from binascii import a2b_base64, b2a_base64
 
 from sessiond.client.methods.base import Methods
+from sessiond.client.wire import InvalidResponseError
 from sessiond.protocol import methods as m, types as t
 
 _PAGE = 8 * 1024 * 1024
@@ -50,6 +51,9 @@ class BlobMethods(Methods):
         offset: int | None = 0
         while offset is not None:
             page = await self.call(m.BLOB_GET, t.BlobGetParams(hash=name, offset=offset, limit=_PAGE))
-            parts.append(a2b_base64(page.data))
+            try:
+                parts.append(a2b_base64(page.data))
+            except ValueError:
+                raise InvalidResponseError(f"the result of {m.BLOB_GET.name} is not base64") from None
             offset = page.next_offset
         return b"".join(parts)

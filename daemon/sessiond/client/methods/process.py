@@ -46,6 +46,7 @@ class ProcessMethods(Methods):
         *paths: str,
         fix: bool = False,
         findings_per_kind: int = 100,
+        secrets: bool = False,
         progress: OnProgress | None = None,
     ) -> t.DoctorResult:
         """Examine sessions, blobs, databases, folders and the machine, and return each problem with advice.
@@ -53,6 +54,10 @@ class ProcessMethods(Methods):
         With `paths`, only these session files or folders are examined. With `fix`, the server repairs what
         can be repaired safely. It does not delete what a repair removes; `kept_path` names its new place.
         Files without problems, and those that cannot be repaired, are unchanged.
+
+        With `secrets`, only the secrets that an export removes are looked for, in sessions of every store,
+        drafts and the trash, in blobs, and in the history of prompts. Each is a finding `secretFound` with
+        its session, its entry and its kind, never with the secret itself. `fix` is refused then.
 
         The result lists at most `findings_per_kind` findings of each kind and severity, and counts all of
         them. With `fix`, findings that were not repaired are listed first.
@@ -63,6 +68,7 @@ class ProcessMethods(Methods):
             paths: Absolute paths. At most 10000 items.
             fix: Repair what can be repaired safely.
             findings_per_kind: The most findings of one kind and severity that are listed. 1 to 1000.
+            secrets: Look for secrets only.
             progress: Called with each step of the work.
 
         Returns:
@@ -78,6 +84,7 @@ class ProcessMethods(Methods):
                 fix=fix,
                 paths=list(paths),
                 findings_per_kind=findings_per_kind,
+                secrets=secrets,
                 work_done_token=token,
             )
             return await self.call(m.DOCTOR, params)

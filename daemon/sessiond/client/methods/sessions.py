@@ -146,8 +146,9 @@ class SessionMethods(Methods):
         holds. With a new session, `former_folders` lists folders that no longer exist and may be earlier
         names of `cwd`. `bind` determines whether the terminal gets a breadcrumb and a hold; the default is
         the value of `create`. A session that another terminal holds is never bound. With `project`, the
-        sessions of the other folders of its project come after those of `cwd`. Without a terminal, the server
-        also considers sessions without a message.
+        sessions of the other folders of its project come after those of `cwd`. Sessions whose
+        `origin.automated` is true come after the others of their folder. Without a terminal, the server also
+        considers sessions without a message.
 
         Method `session/continue`.
 
@@ -184,6 +185,7 @@ class SessionMethods(Methods):
         tags: Sequence[str] | None = None,
         query: str | None = None,
         agent: str | None = None,
+        automated: bool | None = None,
         since: str | None = None,
         until: str | None = None,
         sort: Literal["updated", "created", "title"] = "updated",
@@ -192,6 +194,7 @@ class SessionMethods(Methods):
         include_drafts: bool = False,
         with_total: bool = False,
         changed_after: t.ListPosition | None = None,
+        fold_lineages: bool = False,
     ) -> t.ListResult:
         """List sessions, the most recently updated first, in pages.
 
@@ -202,6 +205,10 @@ class SessionMethods(Methods):
         `changed_after`, the list has only the sessions that changed after that position. It fails with
         `cursorExpired` if the server does not know all changes since. `changed_after` cannot be combined with
         `since` or `until`.
+
+        `session/resume` hands a session over to another agent. The sessions that begin with one hand-over
+        after the other are a lineage. With `fold_lineages`, the list has one session of it, and `lineages`
+        names the others.
 
         The server does not wait until it has read large files that it does not know yet: their rows are
         `provisional`. With `tags`, with `query` and in the order of titles, it reads the files of the list
@@ -216,6 +223,7 @@ class SessionMethods(Methods):
             query: Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000
                 characters.
             agent: Only sessions read from this agent. 1 to 128 characters.
+            automated: Only sessions whose `origin.automated` is this; default: all.
             since: Only sessions that were updated at this time or later, ISO 8601.
             until: Only sessions whose last update was at this time or earlier, ISO 8601.
             sort: The order: by time or title.
@@ -224,12 +232,15 @@ class SessionMethods(Methods):
             include_drafts: Also list draft sessions.
             with_total: Also count the sessions of all pages.
             changed_after: Only sessions that changed after this position; default: all.
+            fold_lineages: Of the sessions of a lineage in one folder, only the last updated one.
 
         Returns:
             One page of sessions. `problems` names at most 100 files that are missing from the list, or that
             the search could read only in part. `epoch` and `position` are a position in the changes of the
             list: the page contains all changes up to it. After that of the first page, `server/watch` and
-            `changed_after` continue without a gap.
+            `changed_after` continue without a gap. Sessions in files of followed agents are missing, or old,
+            until the server has read these. An agent whose files the server has not looked at yet counts as
+            one in `unread_count`. A request with `changed_after` does not count.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `cursorExpired`, or one that every request may
@@ -242,6 +253,7 @@ class SessionMethods(Methods):
             tags=None if tags is None else list(tags),
             query=query,
             agent=agent,
+            automated=automated,
             since=since,
             until=until,
             sort=sort,
@@ -250,6 +262,7 @@ class SessionMethods(Methods):
             include_drafts=include_drafts,
             with_total=with_total,
             changed_after=changed_after,
+            fold_lineages=fold_lineages,
         )
         return await self.call(m.LIST, params)
 
@@ -260,6 +273,9 @@ class SessionMethods(Methods):
         limit: int = 20,
     ) -> t.ResolveResult:
         """Find the sessions whose id is, or begins with, a text that a person typed.
+
+        If no session has such an id, those are found that were read from a session of an agent with such an
+        id.
 
         Other methods take full ids only. A client that lets people type ids calls this method first, and
         sends an id of the result. A `query` of fewer than 4 characters matches full ids only.
@@ -272,7 +288,8 @@ class SessionMethods(Methods):
 
         Returns:
             The sessions whose id begins with `query`, draft sessions included, ordered by id. If `exact` is
-            true, `query` is the full id of the first session. `more` is true if further sessions match.
+            true, `query` is the full id of the first session, here or in its agent. `more` is true if further
+            sessions match.
 
         Raises:
             RpcError: The daemon refused the request.
@@ -300,6 +317,7 @@ class SessionMethods(Methods):
         cursor: str | None = None,
         wait_ms: int = 0,
         limit: int = 20,
+        redact: bool = False,
     ) -> t.SearchResult:
         """Find entries by their words, in all sessions and on all branches, including compacted entries.
 
@@ -314,7 +332,8 @@ class SessionMethods(Methods):
 
         The search does not wait for the index: entries that were stored within the last seconds may be
         missing if there are many of them, and `unsearched` in the result says so. With `wait_ms`, the server
-        first indexes all texts that are stored, for at most that time.
+        first reads what followed agents have written, and indexes all texts that are stored, for at most that
+        time.
 
         Method `session/search`.
 
@@ -332,6 +351,7 @@ class SessionMethods(Methods):
             cursor: From an earlier result; default: the first page.
             wait_ms: Maximum time to wait until all texts are indexed. 0 to 60000.
             limit: Maximum number of hits per page. 1 to 1000.
+            redact: Remove the secrets that an export removes from snippets and titles.
 
         Returns:
             A page of hits, best first. If `unsearched.session_count` is 0, the result is complete.
@@ -355,6 +375,7 @@ class SessionMethods(Methods):
             cursor=cursor,
             wait_ms=wait_ms,
             limit=limit,
+            redact=redact,
         )
         return await self.call(m.SEARCH, params)
 

@@ -137,9 +137,10 @@ class SyncMethods(Methods):
 
         Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines
         say. Lines that the session has are not written again. A line whose id the session has with other
-        content is refused, unless `superseding` has the id because the sender has several lines with it. The
-        others are written: all of them or, after a crash, none. They are durable when the response is sent.
-        If the last line of the session is not at `expected`, nothing is written.
+        content is refused, unless `superseding` has the id because the sender has several lines with it. So
+        is a line that is not JSON. The others are written: all of them or, after a crash, none. They are
+        durable when the response is sent. If the last line of the session is not at `expected`, nothing is
+        written.
 
         Method `sync/put`, experimental.
 

@@ -1,14 +1,6 @@
 // Live updates of a session: adds rows, changes labels, and follows the leaf if the reader is at the leaf.
 
 const live = {
-  begin(address) {
-    if (!address) return;
-    const events = new EventSource(address);
-    events.onopen = () => this.showStatus("live");
-    events.onerror = () => this.showStatus(events.readyState === EventSource.CLOSED ? "ended" : "away");
-    events.onmessage = event => this.update(JSON.parse(event.data));
-  },
-
   showStatus(text) {
     $("live").textContent = text;
   },

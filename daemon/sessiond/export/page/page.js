@@ -20,7 +20,8 @@ const browser = {
 
 // The agent that a session was read from, its version, and its id of the session.
 const agentOf = origin => origin && [
-  [origin.agent, origin.version].filter(Boolean).join(" "), origin.sessionId, origin.gone && "deleted there",
+  [origin.agent, origin.version].filter(Boolean).join(" "), origin.sessionId,
+  origin.gone && "deleted there", origin.archived && "archived there",
 ].filter(Boolean).join(" · ");
 
 // The sign of an agent: the initials of its name, such as CC for claude-code.
@@ -34,7 +35,6 @@ const TOOL_FOLDS = [".call", ".result", ".data"];
 
 const page = {
   where: browser,
-  prompt: "",          // the first prompt: the name of a session without a title
   told: false,         // whether the editor has said if it shows a tree
   chosen: false,       // whether the reader has opened or closed the tree
 
@@ -51,21 +51,29 @@ const page = {
       return;
     }
     this.theme(this.kept("theme"));
+    if (data.served) {
+      served.begin();
+      return;
+    }
     model.load(data);
     this.head();
     this.arrive();
-    live.begin(data.live);
   },
 
   head() {
     const {session} = model;
-    this.prompt ||= model.rows.find(it => it.role === "user" && it.preview)?.preview;
-    $("title").textContent = document.title = session.title || this.prompt || `Session ${session.sessionId}`;
+    $("title").textContent = document.title = session.title || this.firstPrompt() || `Session ${session.sessionId}`;
     const agent = session.origin?.agent ?? "";
     $("agent").innerHTML = agent && `<span class="sign" aria-hidden="true">${escaped(initials(agent))}</span>${escaped(agent)}`;
     $("agent").title = agentOf(session.origin) ?? "";
     $("facts").innerHTML = this.facts(session);
     $("holds").textContent = this.holds(session);
+  },
+
+  // The name of a session without a title. A part of the path that does not begin at its root has another prompt first.
+  firstPrompt() {
+    const isPart = host.loading && (model.rows[0]?.parentId ?? null) !== null;
+    return isPart ? "" : model.rows.find(it => it.role === "user" && it.preview)?.preview;
   },
 
   // The numbers of the session, in one line.

@@ -30,11 +30,11 @@ const sidebar = {
     });
   },
 
-  // Update the rows from the model. The selected row stays selected.
+  // Update the rows from the model. The selected row stays selected. A search finds entries that the filter hides, too.
   refresh() {
     const row = this.rows[this.at]?.row;
     this.onPath = new Set(model.path(model.leaf));
-    this.rows = layout(this.filter, this.onPath, this.open, this.hits);
+    this.rows = layout(this.hits ? ALL : this.filter, this.onPath, this.open, this.hits);
     const place = this.rows.findIndex(it => it.row === row);
     this.at = Math.max(0, place >= 0 ? place : Math.min(this.at, this.rows.length - 1));
     this.box.style.height = `${this.rows.length * ROW}px`;
@@ -155,6 +155,7 @@ const sidebar = {
       }
     }
     this.refresh();
+    if (this.hits) this.move(-Infinity);
     document.getElementById("found").textContent = this.hits ? `${this.rows.length} found` : "";
     return words;
   },

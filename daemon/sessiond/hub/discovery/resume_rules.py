@@ -21,6 +21,8 @@ def choose(
 ) -> tuple[t.ListedSession, str] | None:
     """Return the most recently updated session that no other terminal holds, and the reason as a sentence.
 
+    Sessions whose prompts a program gave come after the others of their folder.
+
     Args:
         sessions: All sessions of the folder, or of its project.
         cwd: The folder. Its sessions come first.
@@ -34,13 +36,24 @@ def choose(
     """
     here = sorted(
         (session for session in sessions if allow_empty or session.message_count),
-        key=lambda session: (session.cwd == cwd, session.updated_at, session.created_at),
+        key=lambda session: (
+            session.cwd == cwd,
+            not _is_automated(session),
+            session.updated_at,
+            session.created_at,
+        ),
         reverse=True,
     )
     free = [session for session in here if session.session_id not in held]
     if free:
         newest, folder = free[0], free[0].cwd
-        passed = len([it for it in here if it.cwd == folder and it.updated_at > newest.updated_at])
+        passed = len(
+            [
+                it
+                for it in here
+                if it.cwd == folder and it.updated_at > newest.updated_at and it.session_id in held
+            ]
+        )
         others = f" {passed} newer are attached to other terminals." if passed else ""
         place = cwd if folder == cwd else f"{folder}, a folder of the same project"
         return newest, f"Newest unattached session in {place}.{others}"
@@ -49,6 +62,10 @@ def choose(
         holder = held[newest.session_id]
         return newest, f"Newest session in {cwd}. Terminal {holder} is attached to it, too."
     return None
+
+
+def _is_automated(session: t.ListedSession) -> bool:
+    return session.origin is not None and session.origin.automated
 
 
 def follows(cwd: str, session_id: str | None, sessions: Sequence[t.ListedSession]) -> bool:

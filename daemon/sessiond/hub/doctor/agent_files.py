@@ -23,25 +23,33 @@ def check_agent_files(scope: Scope) -> Iterator[None]:
     """Report files of followed agents that are not read, or not as they are, and versions that were not checked."""
     for name in scope.config.agents.follow:
         if name in AGENTS:
-            _check(scope, AGENTS[name])
+            _check(scope, AGENTS[name].also_in(scope.config.agents.folders.get(name, ())))
         yield
 
 
 def _check(scope: Scope, agent: Agent) -> None:
-    found = sources_of(agent, os.environ).census()
-    for path, reason in found.problems.items():
-        _add(scope, agent_problems.of_unread(path, reason))
+    try:
+        found = sources_of(agent, os.environ).census()
+    except Exception as error:  # noqa: BLE001 - an agent must not hide what is wrong with the others
+        message = f"the files of {agent.title} cannot be found: {type(error).__name__}: {error}"
+        scope.add("agentNotFollowed", message, agent.folders(os.environ)[0])
+        return
+    unread = dict(found.problems)
     if agent.storage == "files":
         for path in itertools.filterfalse(_is_readable, found.sources):
-            _add(scope, agent_problems.of_unread(path, agent_problems.FORBIDDEN))
+            unread[path] = agent_problems.FORBIDDEN
+    for path, reason in unread.items():
+        _add(scope, agent_problems.of_unread(path, reason))
     records = _records(scope.locations.imports, agent)
     for path, record in records.items():
-        status = found.sources.get(path)
-        # A file that was not read may be readable since; what was read of a file stays in it.
-        if status is not None and (record.session is not None or status == record.state.status):
-            problem = agent_problems.of_record(path, record)
-            if problem is not None:
-                _add(scope, problem)
+        if path in unread or path not in found.sources:
+            continue
+        problem = agent_problems.of_record(path, record)
+        # A file that could not be read stays one until it is read, also if its agent wrote more. Only the right to read
+        # it may have been given since.
+        is_outdated = found.sources[path] != record.state.status
+        if problem is not None and not (problem.message == agent_problems.FORBIDDEN and is_outdated):
+            _add(scope, problem)
     newest = agent_list.newest_version(records.values())
     if agent.is_unchecked(newest):
         message = f"version {newest} of {agent.title} wrote sessions, and {agent.checked_version} was checked"

@@ -6,7 +6,7 @@ removed data is renamed or moved to the trash. Problems that need a decision of 
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -30,6 +30,7 @@ from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
 from sessiond.session.tree.lines import valid_text as as_text
+from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.files import paths
@@ -44,6 +45,10 @@ class RepairableHub(Protocol):
 
     commands: Commands
     repairs: LogRepairs
+
+    @property
+    def stores(self) -> Sequence[Store]:
+        """The stores of all sessions: that of the configuration, and the one of ephemeral sessions."""
 
     def refuse_when_draining(self) -> None:
         """Raise `Draining` while the daemon shuts down."""
@@ -75,7 +80,7 @@ async def examine_and_fix(
         report: Receives progress.
 
     Raises:
-        IncompatibleParams: A path is not absolute or does not exist.
+        IncompatibleParams: A path is not absolute or does not exist, or `fix` and `secrets` are both given.
         Draining: The daemon shuts down.
     """
     for path in params.paths:
@@ -83,6 +88,17 @@ async def examine_and_fix(
         if not os.path.lexists(path):
             raise IncompatibleParams(f"{path} does not exist")
     scope = Scope(locations, config, only=[os.path.realpath(it) for it in params.paths])
+    if params.secrets:
+        if params.fix:
+            raise IncompatibleParams(
+                "fix cannot be combined with secrets: nothing removes secrets from sessions"
+            )
+        from sessiond.hub.doctor.secrets import find_secrets  # its rules are loaded only if it is wanted
+
+        await find_secrets(scope, hub.stores, report)
+        return await asyncio.to_thread(
+            result_of, scope, [it.finding for it in scope.found], params.findings_per_kind
+        )
     await step_through(examine(scope), lambda: report(*scope.progress))
     findings = [it.finding for it in scope.found]
     if params.fix:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from sessiond.agents.recognition import ForeignProgram, foreign_program_of
 from sessiond.hub.doctor.scope import Scope
 from sessiond.session.content import blobs
-from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.tree.log_inspection import tree_of_log
 from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
@@ -42,7 +42,9 @@ class Logs:
 
 
 @dataclass(slots=True)
-class _Log:
+class FileToExamine:
+    """A session file of the scope: its size, whether it is in the data folder, and whether it is a draft."""
+
     path: str
     size: int
     own: bool
@@ -51,7 +53,7 @@ class _Log:
 
 def check_logs(scope: Scope, found: Logs) -> Iterator[None]:
     """Read every session file of the scope, and add its blobs and its id to `found`."""
-    logs = list(_all_logs(scope))
+    logs = list(all_logs(scope))
     total, done = sum(log.size for log in logs) or 1, 0
     for log in logs:
         scope.progress = "Reading sessions", 5 + 70 * done // total
@@ -70,7 +72,8 @@ def check_logs(scope: Scope, found: Logs) -> Iterator[None]:
             )
 
 
-def _all_logs(scope: Scope) -> Iterator[_Log]:
+def all_logs(scope: Scope) -> Iterator[FileToExamine]:
+    """Yield the session files of the scope."""
     own = (scope.sessions_folder, scope.drafts)
     if scope.only:
         for path in scope.only:
@@ -87,7 +90,7 @@ def _all_logs(scope: Scope) -> Iterator[_Log]:
             yield from _logs_at(scope, os.path.realpath(folder), own=False, draft=False)
 
 
-def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Log]:
+def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[FileToExamine]:
     """Yield the file at a path, or the session files in that folder and in its direct subfolders."""
     folders = [path]
     try:
@@ -98,7 +101,7 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Lo
         scope.add("unreadable", f"it cannot be examined: {error.strerror}", path)
         return
     if not stat.S_ISDIR(status.st_mode):
-        yield _Log(path, status.st_size, own, draft)
+        yield FileToExamine(path, status.st_size, own, draft)
         return
     for folder in folders:
         try:
@@ -114,10 +117,10 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[_Lo
                     folders.append(entry.path)
             elif paths.session_id_of(entry.name) is not None and entry.is_file(follow_symlinks=False):
                 with suppress(FileNotFoundError):
-                    yield _Log(entry.path, entry.stat(follow_symlinks=False).st_size, own, draft)
+                    yield FileToExamine(entry.path, entry.stat(follow_symlinks=False).st_size, own, draft)
 
 
-def _check_log(scope: Scope, log: _Log, found: Logs) -> None:
+def _check_log(scope: Scope, log: FileToExamine, found: Logs) -> None:
     try:
         descriptor = os.open(log.path, _FLAGS)
     except FileNotFoundError:
@@ -153,7 +156,7 @@ def _check_log(scope: Scope, log: _Log, found: Logs) -> None:
         found.by_id.setdefault(tree.header.id, []).append(log.path)
 
 
-def _report_foreign(scope: Scope, log: _Log, program: ForeignProgram) -> None:
+def _report_foreign(scope: Scope, log: FileToExamine, program: ForeignProgram) -> None:
     scope.add("foreignDialect", f"it is a session file of another program ({program.name})", log.path)
 
 
@@ -186,7 +189,7 @@ def _read(descriptor: int, size: int) -> tuple[Tree, set[str]]:
     return tree_of_log(size, read), named
 
 
-def _report_problems(scope: Scope, log: _Log, tree: Tree) -> None:
+def _report_problems(scope: Scope, log: FileToExamine, tree: Tree) -> None:
     session_id = None if tree.header is None else tree.header.id
     problems = tree.problems
     for problem in problems[:_MAX_PROBLEMS]:
@@ -196,7 +199,7 @@ def _report_problems(scope: Scope, log: _Log, tree: Tree) -> None:
         scope.add("moreProblems", more, log.path, session_id=session_id)
 
 
-def _report_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: str | None) -> None:
+def _report_problem(scope: Scope, log: FileToExamine, problem: LineProblem, session_id: str | None) -> None:
     scope.add(
         problem.kind,
         problem.reason,
@@ -209,7 +212,7 @@ def _report_problem(scope: Scope, log: _Log, problem: LineProblem, session_id: s
     )
 
 
-def _report_age(scope: Scope, log: _Log, tree: Tree) -> None:
+def _report_age(scope: Scope, log: FileToExamine, tree: Tree) -> None:
     """Report a draft session that has exceeded the age limit, and a modification time in the future."""
     try:
         modified = os.stat(log.path, follow_symlinks=False).st_mtime  # noqa: PTH116

@@ -80,16 +80,17 @@ class Scope:
         self,
         kind: str,
         message: str,
-        path: str,
+        path: str | None,
         *,
         severity: t.FindingSeverity | None = None,
         session_id: str | None = None,
         line: int | None = None,
         byte_offset: int | None = None,
         blob: str | None = None,
+        entry_id: str | None = None,
         fixable: bool | None = None,
     ) -> None:
-        """Add a finding about the file or folder at `path`; see `protocol.findings.finding`."""
+        """Add a finding about the file or folder at `path`, or about none; see `protocol.findings.finding`."""
         group = kind, severity or KINDS[kind].severity
         self._counts[group] += 1
         if self._counts[group] > MAX_FINDINGS_PER_KIND:
@@ -97,6 +98,6 @@ class Scope:
             return
         found = finding(
             kind, message, path, severity=severity, session_id=session_id, line=line,
-            byte_offset=byte_offset, blob=blob, fixable=fixable,
+            byte_offset=byte_offset, blob=blob, entry_id=entry_id, fixable=fixable,
         )  # fmt: skip
-        self.found.append(LocatedFinding(found, path))
+        self.found.append(LocatedFinding(found, path or ""))

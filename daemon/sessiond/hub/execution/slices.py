@@ -40,6 +40,32 @@ async def run_in_slices(work: Generator[None, None, T]) -> T:
     return await _scheduler().run(work)
 
 
+class TurnBudget:
+    """The time that some kind of work may take in one turn of the event loop, apart from long work.
+
+    However much of this work there is, a client waits no longer for other work.
+
+    Args:
+        seconds: The time. The last piece of work may exceed it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._spent: WeakKeyDictionary[asyncio.AbstractEventLoop, float] = WeakKeyDictionary()
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the work is to go on in the next turn."""
+        return self._spent.get(asyncio.get_running_loop(), 0.0) >= self._seconds
+
+    def spend(self, seconds: float) -> None:
+        """Add the time that a piece of work took."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._spent:
+            loop.call_soon(self._spent.pop, loop)
+        self._spent[loop] = self._spent.get(loop, 0.0) + seconds
+
+
 @dataclass(slots=True)
 class _Job:
     work: Generator[None, None, Any]

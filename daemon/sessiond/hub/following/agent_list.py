@@ -1,38 +1,45 @@
 """Describes the agents for `agent/list`: their files on this machine, and their sessions here. Blocks."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Final
 
+from sessiond.agents import known
 from sessiond.agents.agent import Agent, Environ, version_numbers
 from sessiond.agents.folder_walk import has_session_files
-from sessiond.agents.table import AGENTS
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.hub import clock
 from sessiond.hub.following import agent_problems
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.protocol import types as t
-from sessiond.session.dialects import known
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.tree import lines
 
 MAX_PROBLEMS: Final = 20
 MAX_KINDS: Final = 100
+_MAX_FAILURE: Final = 300
+
+log = logging.getLogger(__name__)
 
 
 def describe_all(
-    environ: Environ, records: SourceRecords, followed: Callable[[str], FollowedAgent | None]
+    agents: Iterable[Agent],
+    environ: Environ,
+    records: SourceRecords,
+    followed: Callable[[str], FollowedAgent | None],
 ) -> list[t.AgentInfo]:
     """Return a description of each agent.
 
     Args:
+        agents: The agents.
         environ: The environment variables that may move the folders of agents.
         records: The records of imported files.
         followed: Returns the state of a followed agent by name, or None.
     """
-    return [_describe(it, environ, records, followed(it.name)) for it in AGENTS.values()]
+    return [_describe(it, environ, records, followed(it.name)) for it in agents]
 
 
 def readable(agent: Agent) -> bool:
@@ -40,13 +47,9 @@ def readable(agent: Agent) -> bool:
     return agent.dialect in known.DIALECTS
 
 
-def followable(environ: Environ, *, with_files: bool) -> list[str]:
+def followable(agents: Iterable[Agent], environ: Environ, *, with_files: bool) -> list[str]:
     """Return the names of the agents that can be followed; with `with_files`, only of those that have session files."""
-    return [
-        it.name
-        for it in AGENTS.values()
-        if readable(it) and (not with_files or has_session_files(it, environ))
-    ]
+    return [it.name for it in agents if readable(it) and (not with_files or has_session_files(it, environ))]
 
 
 def newest_version(records: Iterable[SourceRecord]) -> str | None:
@@ -58,13 +61,19 @@ def newest_version(records: Iterable[SourceRecord]) -> str | None:
 def _describe(
     agent: Agent, environ: Environ, records: SourceRecords, followed: FollowedAgent | None
 ) -> t.AgentInfo:
+    failure = None if followed is None else followed.failure
     if followed is not None and followed.has_census:
         files, unread = followed.files(), {**followed.problems}
         size = followed.sources.size_of(files)
     else:
-        sources = sources_of(agent, environ)
-        census = sources.census()
-        files, unread, size = census.sources, census.problems, sources.size_of(census.sources)
+        try:
+            sources = sources_of(agent, environ)
+            census = sources.census()
+            files, unread, size = census.sources, census.problems, sources.size_of(census.sources)
+        except Exception as error:  # an agent must not hide the others
+            log.exception("the files of %s cannot be found", agent.title)
+            files, unread, size = {}, {}, 0
+            failure = failure or lines.valid_text(f"{type(error).__name__}: {error}"[:_MAX_FAILURE])
     problems = {path: agent_problems.of_unread(path, reason) for path, reason in unread.items()}
     preserved: Counter[str] = Counter()
     sessions: set[str] = set()
@@ -95,5 +104,5 @@ def _describe(
         queued_count=0 if followed is None else followed.queued_count,
         not_understood=dict(preserved.most_common(MAX_KINDS)),
         problems=[it.on_the_wire() for it in islice(problems.values(), MAX_PROBLEMS)],
-        problem_count=len(problems),
+        problem_count=len(problems), failure=failure,
     )  # fmt: skip

@@ -19,7 +19,8 @@ class Report:
     Attributes:
         written: The sources and databases that were written, by the name of the agent.
         begun: The agents whose watch has begun just now, so that all their files must be checked once.
-        new_folders: The agents with a new folder. Files may have been written to it before it was watched.
+        new_folders: The agents with a folder that is new, or was moved or removed. Files may have been written to a
+            new one before it was watched, and those of one that was moved are not reported.
     """
 
     written: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -77,7 +78,8 @@ class AgentWatches:
     def _folders_of(self, followed: FollowedAgent) -> list[str]:
         if followed.has_linked_folders:
             return followed.folders
-        return followed.agent.folders(self._environ)
+        folders = followed.agent.folders(self._environ)
+        return folders if followed.sources.is_recursive else [*folders, *followed.folders]
 
     def _begin(
         self, folders: Sequence[str], agents: Mapping[str, FollowedAgent], *, is_recursive: bool
@@ -104,10 +106,15 @@ class AgentWatches:
         report = Report()
         for name, followed in agents:
             folders = tuple(f"{it}/" for it in followed.agent.folders(self._environ))
+            known = frozenset(followed.folders)
             for path in paths:
                 if (changed := followed.sources.written(path)) is not None:
                     report.written.setdefault(name, {})[changed] = None
-                elif followed.sources.is_recursive and path.startswith(folders) and os.path.isdir(path):  # noqa: PTH112 - a text
+                elif (
+                    followed.sources.is_recursive
+                    and path.startswith(folders)
+                    and (path in known or os.path.isdir(path))  # noqa: PTH112 - a text
+                ):
                     report.new_folders.add(name)
         return report
 

@@ -11,12 +11,13 @@ from sessiond.store.files.folders import write_file
 from sessiond.store.files.syscalls import Syscalls
 
 
-def write_followed(path: str, names: Sequence[str]) -> None:
+def write_followed(path: str, names: Sequence[str], folders: Sequence[str] = ()) -> None:
     """Write the names of the followed agents to the configuration file, which is replaced as a whole.
 
     Args:
         path: The configuration file. It and its folder need not exist.
         names: The names of the agents.
+        folders: NAME=FOLDER for folders to add to those of the agents.
 
     Raises:
         OSError: The file cannot be read or written.
@@ -30,6 +31,8 @@ def write_followed(path: str, names: Sequence[str]) -> None:
     except FileNotFoundError:
         before = ""
     after = toml_names.with_list(before, "agents", "follow", names)
+    if folders:
+        after = toml_names.with_names(after, "agents", "folders", folders)
     if after != before:
         _replace(Path(target), after)
 

@@ -1,4 +1,7 @@
-"""Sessions in the databases of an agent as sources. The databases are only read (`agents/opencode_database`).
+"""Sessions in the databases of an agent as sources. The databases are only read (`agents/opencode/database`).
+
+So are the files that OpenCode had before (`agents/opencode/storage`): sessions in them are sources, unless a database
+beside them has them, too. Of these files, the folders of messages are watched, since OpenCode writes a message last.
 
 A database that was written is opened only if its files have another status than before. The marks of its sessions then
 tell which of them changed, so that only these are read.
@@ -14,22 +17,28 @@ from typing import Final
 
 import msgspec
 
-from sessiond.agents import opencode_database
 from sessiond.agents.agent import Agent, Environ
-from sessiond.agents.folder_walk import VisitedFolders, session_files, status_of
-from sessiond.agents.opencode_database import UnreadableDatabase
+from sessiond.agents.folder_walk import VisitedFolders, reason, session_files, status_of
+from sessiond.agents.opencode import (
+    database as opencode_database,
+    reader as opencode,
+    storage as opencode_storage,
+)
+from sessiond.agents.opencode.database import UnreadableDatabase
+from sessiond.agents.opencode.storage import SessionFiles
 from sessiond.hub.following import sources
 from sessiond.hub.following.database_tail import DatabaseTail, tail_of
 from sessiond.hub.following.sources import AgentSources, ContainerChange
 from sessiond.hub.transfer import database_sources
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
-from sessiond.session.dialects import opencode
 
 TOO_MANY: Final = (
     f"it has more than {sources.MAX_SOURCES:,} sessions; of the others, only later changes are read"
 )
 REPLACED: Final = "it was replaced by another database; sessions that only the former one had stay here"
 _WAL: Final = "-wal"
+_WATCHED_FOLDERS: Final = 500
+"""Limit of folders of messages that are watched; a census finds the changes in the others."""
 _SETTLED_NS: Final = 100_000_000
 """Nanoseconds after which a write has another time than the last one. Clocks of file systems step by milliseconds."""
 
@@ -63,6 +72,7 @@ class DatabaseSources:
         self._environ = environ
         self._seen: dict[str, _Seen] = {}
         self._replaced: set[str] = set()
+        self._in_storage: dict[str, dict[str, FileStatus]] = {}  # by the folder of the files
 
     def census(self) -> AgentSources:
         """Return the sessions in all databases. Reads the row of every part, and the content of none."""
@@ -76,8 +86,9 @@ class DatabaseSources:
                         census.problems[it.path] = "it is not a regular file"
                     else:
                         self._add(it.path, census)
+            self._add_storage(f"{folder}/{opencode_storage.FOLDER}", census)
         census.problems.update(visited.problems)
-        census.folders = visited.paths
+        census.folders += visited.paths
         return census
 
     def look_at(self, path: str) -> FileStatus | str | None:
@@ -85,6 +96,8 @@ class DatabaseSources:
         container = self.container_of(path)
         if container is None:
             return None
+        if opencode_storage.storage_of(path) is not None:
+            return database_sources.status_of(path)
         database = FileStatus.at(container)
         parts = database_sources.parts_of(path)
         if database is None or parts is None:
@@ -100,21 +113,24 @@ class DatabaseSources:
         return database_sources.status_of(path)
 
     def size_of(self, sources: Mapping[str, FileStatus]) -> int:
-        """Return the size of the databases of these sessions."""
+        """Return the size of the databases of these sessions, and of the messages in files."""
         found = {it for path in sources if (it := self.container_of(path)) is not None}
-        return sum(it.size for path in found for it in _files_of(path) if it is not None)
+        in_files = sum(it.size for path, it in sources.items() if self._storage(path) is not None)
+        databases = [it for it in found if self._storage(it) is None]
+        return in_files + sum(it.size for path in databases for it in _files_of(path) if it is not None)
 
     def written(self, path: str) -> str | None:
-        """Return the database to which a file belongs."""
-        return self._database(path.removesuffix(_WAL))
+        """Return the database, or the folder of files, to which a file belongs."""
+        return self._storage(path) or self._database(path.removesuffix(_WAL))
 
     def container_of(self, path: str) -> str | None:
         """Return the database that a path names, or that has the session."""
-        head, separator, _ = path.rpartition("#")
-        return self._database(head if separator else path)
+        return self._storage(path) or self._database(path) or self._database(path.rpartition("#")[0])
 
     def changes_in(self, container: str) -> ContainerChange:
-        """Return the sessions that changed in a database."""
+        """Return the sessions that changed in a database, or in a folder of files."""
+        if self._storage(container) is not None:
+            return self._changes_in_storage(container)
         before, files = self._seen.get(container), _files_of(container)
         problem = REPLACED if container in self._replaced else None
         if before is not None and before.is_settled and before.files == files:
@@ -133,9 +149,47 @@ class DatabaseSources:
         changed += [name for name in before.marks if name not in now.marks]
         return ContainerChange([database_sources.source_of(container, it) for it in changed], problem)
 
-    def tail(self, path: str, dialect: str, state: SourceState) -> DatabaseTail | None:
+    def tail(self, path: str, dialect: str, state: SourceState, reader: bytes | None) -> DatabaseTail | None:
         """Return the tail of a session; None if it is short."""
         return tail_of(path)
+
+    def _storage(self, path: str) -> str | None:
+        folders = (f"{it}/{opencode_storage.FOLDER}" for it in self._agent.folders(self._environ))
+        return next((it for it in folders if path == it or path.startswith(f"{it}/")), None)
+
+    def _changes_in_storage(self, storage: str) -> ContainerChange:
+        before = self._in_storage.get(storage, {})
+        census = AgentSources()
+        self._add_storage(storage, census)
+        now = self._in_storage.get(storage, {})
+        if now.keys() != before.keys():
+            return ContainerChange(None)  # a census also finds the folders to watch
+        return ContainerChange([it for it, status in now.items() if before[it] != status])
+
+    def _add_storage(self, storage: str, census: AgentSources) -> None:
+        """Add the sessions in the files of earlier versions of OpenCode that no database has."""
+        self._in_storage.pop(storage, None)
+        if not opencode_storage.is_storage(storage):
+            return
+        known = {name for seen in self._seen.values() for name in seen.marks}
+        found: dict[str, SessionFiles] = {}
+        try:
+            for path in opencode_storage.session_paths(storage):
+                name = path.rpartition("/")[2].removesuffix(".json")
+                if name not in known and (files := opencode_storage.files_of(path)) is not None:
+                    found[path] = files
+        except OSError as error:
+            census.problems[storage] = reason(error)
+            census.is_complete = False
+            return
+        self._in_storage[storage] = {
+            path: database_sources.status_in_storage(it) for path, it in found.items()
+        }
+        census.sources |= self._in_storage[storage]
+        census.containers.append(storage)
+        newest = sorted(found.values(), key=lambda it: -it.modified_ns)[:_WATCHED_FOLDERS]
+        watched = [it.folder for it in newest if os.path.isdir(it.folder)]  # noqa: PTH112 - a text
+        census.folders += [f"{storage}/message", *watched] if found else []
 
     def _database(self, path: str) -> str | None:
         folder, _, name = path.rpartition("/")

@@ -7,13 +7,15 @@ revert or a compaction) are read whole. All functions block.
 from dataclasses import dataclass
 from typing import Final
 
-from sessiond.agents import opencode_database
-from sessiond.agents.opencode_database import UnreadableDatabase
+import msgspec
+
+from sessiond.agents.opencode import database as opencode_database, reader as opencode
+from sessiond.agents.opencode.database import UnreadableDatabase
 from sessiond.hub import clock
 from sessiond.hub.following.tails import Added
 from sessiond.hub.transfer import database_sources
 from sessiond.hub.transfer.foreign_files import Titles, companions
-from sessiond.session.dialects import opencode
+from sessiond.hub.transfer.source_state import digest_of
 from sessiond.session.dialects.source import Source
 
 WINDOW_MESSAGES: Final = 20
@@ -29,24 +31,32 @@ class DatabaseTail:
 
     Attributes:
         path: The path of the source.
-        first_message: The id of the first message that is read again.
+        start: The number of messages before the first one that is read again.
+        count: The number of messages that were read.
+        digest: The digest of their ids in order.
     """
 
     path: str
-    first_message: str
+    start: int
+    count: int
+    digest: str
 
     def read_added(self) -> Added | None:
-        """Read and convert the last messages. Returns None if the whole session must be read."""
+        """Read and convert the last messages.
+
+        Returns:
+            None if the whole session must be read: also if a message was added before the end, or one is gone.
+        """
         parts, status = database_sources.parts_of(self.path), database_sources.status_of(self.path)
         if parts is None or status is None:
             return None
         try:
-            data = opencode_database.document(*parts, self.first_message)
-            names = opencode_database.message_ids(*parts)
+            found = opencode_database.end_of_document(*parts, self._start_in)
         except UnreadableDatabase:
             return None
-        if data is None or _REVERT in data:
+        if found is None or _REVERT in found[0]:
             return None
+        data, names = found
         imported = opencode.read(
             Source(
                 name=self.path.rpartition("/")[2], data=data, modified=clock.iso(status.modified_ns),
@@ -55,9 +65,14 @@ class DatabaseTail:
         )  # fmt: skip
         if imported.report.problem_count or any(it.type == "compaction" for it in imported.entries):
             return None
-        if names[-MAX_MESSAGES:][0] > self.first_message:
-            self.first_message = names[-WINDOW_MESSAGES]
+        if len(names) - self.start > MAX_MESSAGES:
+            self.start = len(names) - WINDOW_MESSAGES
+        self.count, self.digest = len(names), _digest(names)
         return Added(imported, imported.entries, status)
+
+    def _start_in(self, names: list[str]) -> int | None:
+        """Return where the window begins among all messages; None if those that were read are no longer the first."""
+        return self.start if _digest(names[: self.count]) == self.digest else None
 
 
 def tail_of(path: str) -> DatabaseTail | None:
@@ -67,4 +82,10 @@ def tail_of(path: str) -> DatabaseTail | None:
         names = [] if parts is None else opencode_database.message_ids(*parts)
     except UnreadableDatabase:
         return None
-    return DatabaseTail(path, names[-WINDOW_MESSAGES]) if len(names) >= MAX_MESSAGES else None
+    if len(names) < MAX_MESSAGES:
+        return None
+    return DatabaseTail(path, len(names) - WINDOW_MESSAGES, len(names), _digest(names))
+
+
+def _digest(names: list[str]) -> str:
+    return digest_of(msgspec.json.encode(names))

@@ -1,6 +1,6 @@
 """Session files as sources, each found with one `stat`. Files are not opened.
 
-Symbolic links are not followed, because they may lead out of the agent's folder.
+Symbolic links to folders elsewhere are followed, each folder once; those to files are not.
 """
 
 import contextlib
@@ -10,10 +10,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from sessiond.agents.agent import Agent, Environ
-from sessiond.agents.folder_walk import LINK, VisitedFolders, reason, session_files, status_of
+from sessiond.agents.folder_walk import (
+    LINK,
+    VisitedFolders,
+    is_below,
+    real_folders,
+    reason,
+    session_files,
+    status_of,
+)  # fmt: skip
 from sessiond.hub.following import sources
 from sessiond.hub.following.sources import AgentSources, ContainerChange
-from sessiond.hub.following.tails import MIN_FILE_BYTES, STATES, Tail, tail_of
+from sessiond.hub.following.tails import DIALECTS, MIN_FILE_BYTES, Tail, tail_of
 from sessiond.hub.transfer.foreign_files import reason_to_skip
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
 
@@ -27,18 +35,20 @@ class FileSources:
     """The session files of an agent. See `SessionSources` for the methods."""
 
     is_recursive = True
-    tail_dialects = frozenset(STATES)
+    tail_dialects = DIALECTS
     min_tail_bytes = MIN_FILE_BYTES
 
     def __init__(self, agent: Agent, environ: Environ) -> None:
         self._agent = agent
         self._environ = environ
+        self._linked: dict[str, str] = {}  # as in `VisitedFolders`, of the last census
 
     def census(self) -> AgentSources:
         """Return all session files."""
         census, visited = AgentSources(), VisitedFolders()
+        roots = real_folders(self._agent, self._environ)
         for folder in [it for it in self._folders() if os.path.isdir(it)]:  # noqa: PTH112 - a text
-            with contextlib.closing(session_files(self._agent, folder, visited)) as found:
+            with contextlib.closing(session_files(self._agent, folder, visited, roots)) as found:
                 for it in found:
                     if len(census.sources) >= sources.MAX_SOURCES:
                         census.problems[folder] = TOO_MANY
@@ -46,6 +56,7 @@ class FileSources:
                         break
                     _add(it, census, visited)
         census.problems.update(visited.problems)
+        self._linked = visited.linked
         census.folders, census.has_links = visited.paths, visited.has_links
         return census
 
@@ -60,12 +71,16 @@ class FileSources:
             return None
         except (OSError, ValueError) as error:
             return reason(error)
+        if stat.S_ISDIR(status.st_mode):
+            return None  # whatever its name, a folder is no session
         above = path.rpartition("/")[0]
-        if (
-            stat.S_ISLNK(status.st_mode)
-            or os.path.realpath(above) != os.path.realpath(folder) + above[len(folder) :]
-        ):
+        real = os.path.realpath(above)
+        if stat.S_ISLNK(status.st_mode):
             return LINK
+        if real not in (os.path.realpath(folder) + above[len(folder) :], self._linked.get(above)):
+            # A file that another path leads to, too, is read there, and is no problem here.
+            roots = real_folders(self._agent, self._environ)
+            return None if is_below(real, roots) or real in self._linked.values() else LINK
         return reason_to_skip(status) or FileStatus.of(status)
 
     def status(self, path: str) -> FileStatus | None:
@@ -90,9 +105,9 @@ class FileSources:
         """Return no changes: there are no containers."""
         return ContainerChange()
 
-    def tail(self, path: str, dialect: str, state: SourceState) -> Tail | None:
+    def tail(self, path: str, dialect: str, state: SourceState, reader: bytes | None) -> Tail | None:
         """Return the tail of a file."""
-        return tail_of(path, dialect, state)
+        return None if reader is None else tail_of(path, dialect, state, reader)
 
     def _folders(self) -> list[str]:
         return self._agent.folders(self._environ)

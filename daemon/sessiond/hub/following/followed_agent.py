@@ -5,15 +5,23 @@ A source is a file, or a session in a database. Its path tells which.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from sessiond.agents.agent import Agent
 from sessiond.hub.following.queues import Backlog, DueFiles
 from sessiond.hub.following.sources import AgentSources, SessionSources
+from sessiond.hub.transfer import codex_forks
+from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
+from sessiond.hub.transfer.unchanged import IMPORTER, is_of_these_readers
+
+FIRST_PAUSE: Final = 1.0
+LONGEST_PAUSE: Final = 300.0
+"""The pauses after a failure, in seconds: each is twice as long as the one before."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FollowedAgent:
     """One followed agent.
 
@@ -26,13 +34,23 @@ class FollowedAgent:
         due: Files that may have been incomplete, and are read again at some time.
         rests: Until when a large file is left alone, by path; seconds of the monotonic clock.
         problems: Why files are left out, by path.
-        gone: Files that were deleted, and whose sessions say so.
+        gone: Files that are not there any more, and whose sessions say what became of them.
+        unsettled: Files that are gone, are back, or were moved, and whose sessions do not say so yet.
+        forks: Forks whose history was not found, which are read again when another session is found.
+        unwatched: Sources of which no running process is known, and whether one was known until now.
+        ended: Sources that no process has any more, with the time of that in nanoseconds since 1970.
         queued_count: The number of files that were in `waiting` after the last census.
         reading: The files of the backlog that are being read, with their status.
         has_census: Whether a census was taken.
         containers: The databases of the last census.
         folders: The folders of the last census, with all folders below.
+        looked_at_ns: When that census began, in nanoseconds since 1970.
+        is_census_due: Whether a folder is new since.
+        taken: The reported file that is being read.
         has_linked_folders: Whether a folder below is a symbolic link.
+        failure: Why it cannot be followed at present; None if it can.
+        pause: The seconds until the next attempt after a failure.
+        paused_until: The time of that attempt, in seconds of the monotonic clock.
     """
 
     agent: Agent
@@ -44,15 +62,27 @@ class FollowedAgent:
     rests: dict[str, float] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
+    unsettled: set[str] = field(default_factory=set)
+    forks: set[str] = field(default_factory=set)
+    unwatched: dict[str, bool] = field(default_factory=dict)
+    ended: dict[str, int] = field(default_factory=dict)
     queued_count: int = 0
     reading: Mapping[str, FileStatus] = field(default_factory=dict)
     has_census: bool = False
     containers: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     has_linked_folders: bool = False
+    looked_at_ns: int = 0
+    is_census_due: bool = False
+    taken: str | None = None
+    failure: str | None = None
+    pause: float = FIRST_PAUSE
+    paused_until: float = 0.0
 
     def recall(self, records: Mapping[str, SourceRecord], census: AgentSources) -> None:
         """Recall which files were read before this daemon started. Takes time, so it is called on a thread.
+
+        Files that another version of the readers has read are read again, in the backlog.
 
         Args:
             records: The records of the files of the agent.
@@ -61,8 +91,18 @@ class FollowedAgent:
         for path, record in records.items():
             if record.is_gone:
                 self.gone.add(path)
-            elif path not in census.sources or (record.state.is_settled and record.state.is_final):
+            elif path not in census.sources:
                 self.seen[path] = record.state.status
+            elif not is_of_these_readers(record) or (
+                record.skipped is not None and record.importer != IMPORTER
+            ):
+                continue  # this version may read what an earlier one refused, or another way
+            elif record.state.is_settled and record.state.is_final:
+                self.seen[path] = record.state.status
+                if record.session is not None and codex_forks.lacking(record.session) is not None:
+                    self.forks.add(path)
+                if record.skipped is not None and record.skipped.message not in UNREMARKABLE:
+                    self.problems[path] = record.skipped.message
 
     def compare(self, census: AgentSources) -> list[str]:
         """Queue the files that are new or changed since they were read. Takes time, so it is called on a thread.
@@ -84,6 +124,16 @@ class FollowedAgent:
     def files(self) -> dict[str, FileStatus]:
         """Return the status of each of its files, as it was last found or read. May be called on any thread."""
         return {**self.seen, **self.reading, **dict(self.waiting)}
+
+    def fail(self, failure: str, now: float) -> None:
+        """Record that the agent cannot be followed, and leave it alone for some time."""
+        self.failure = failure
+        self.paused_until = now + self.pause
+        self.pause = min(2 * self.pause, LONGEST_PAUSE)
+
+    def recover(self) -> None:
+        """Record that the agent can be followed."""
+        self.failure, self.pause = None, FIRST_PAUSE
 
     def report(self, paths: Iterable[str]) -> None:
         """Queue files that were written."""

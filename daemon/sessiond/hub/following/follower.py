@@ -11,30 +11,34 @@ import logging
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
 from sessiond.agents.agent import Environ
 from sessiond.agents.table import AGENTS
+from sessiond.config import AgentsConfig
 from sessiond.hub.errors import Draining, HubError
-from sessiond.hub.following import origin_state
+from sessiond.hub.following import file_states
 from sessiond.hub.following.agent_list import readable
 from sessiond.hub.following.agent_watches import AgentWatches, Report
 from sessiond.hub.following.followed_agent import FollowedAgent
-from sessiond.hub.following.sources import SourceTail
+from sessiond.hub.following.session_ends import SessionEnds, SessionHost
 from sessiond.hub.following.storage import sources_of
-from sessiond.hub.following.tails import MIN_FILE_BYTES, fits
-from sessiond.hub.session.live import LiveSession
+from sessiond.hub.following.tail_appending import TailHost, Tails
+from sessiond.hub.following.tails import MIN_FILE_BYTES
+from sessiond.hub.following.unread import unread_in, unreported
+from sessiond.hub.transfer import codex_forks
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
 from sessiond.hub.transfer.import_results import BEING_RECORDED, UNREMARKABLE
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
-from sessiond.hub.transfer.source_state import FileStatus
+from sessiond.hub.transfer.source_state import FileStatus, unread
+from sessiond.hub.transfer.unchanged import IMPORTER
 from sessiond.protocol import types as t
-from sessiond.session.dialects import recorded
+from sessiond.session.tree import lines
 from sessiond.store.errors import LogReplaced, StorageFailed
 
 log = logging.getLogger(__name__)
@@ -57,24 +61,18 @@ MAX_BYTES: Final = 2 * 1024 * 1024
 """Limit of the bytes of these files. A larger file is read alone."""
 DUE_STEP_SECONDS: Final = 5.0
 """Files that have become quiet within this time are read again together."""
-MAX_TAILS: Final = 32
-"""Limit of large files of which only what was added is read; the others are read whole when they are written."""
 REST_FACTOR: Final = 10
 """A large file whose format is always read whole is left alone so many times as long as reading it took."""
+FAILED: Final = "reading it failed: "
 DELETED: Final = "its session was deleted here; `sessiond import` brings it back"
+_MAX_DESCRIBED: Final = 300
 
 
-class FollowHost(Protocol):
+class FollowHost(TailHost, SessionHost, Protocol):
     """The part of the hub that the follower calls."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open the session with this id."""
 
     async def ref_of(self, session_id: str) -> str:
         """Return the ref of the session with this id."""
-
-    async def close_unless_in_use(self, live: LiveSession) -> None:
-        """Close a session, unless it is in use."""
 
     def log_moved(self, ref: str) -> None:
         """Update the index: a log was added or removed."""
@@ -94,37 +92,47 @@ class AgentFollower:
         self._exchange = exchange
         self._environ = environ
         self._agents: dict[str, FollowedAgent] = {}
+        self._folders: Mapping[str, tuple[str, ...]] = {}
+        """The folders that the configuration adds, by the name of an agent."""
         self._work = asyncio.Event()
         self._watches = AgentWatches(environ, self._report)
         self._is_running = False
         self._census_at: dict[str, float] = {}  # when the next census of an agent is due
-        self._tails: dict[str, tuple[SourceTail, str]] = {}
-        """The tails of large files that were written last, with the ids of their sessions."""
+        self._tails = Tails(host, exchange)
+        self._session_ends = SessionEnds(host, exchange, self._take_alone, self._work.set)
         self._created: Callable[[t.SessionInfo], None] = _ignore
 
     # --- requests --------------------------------------------------------------------------------------
 
-    def configure(self, names: Sequence[str]) -> None:
-        """Follow the agents with these names, and no others."""
-        for name in names:
+    def configure(self, config: AgentsConfig) -> None:
+        """Follow the agents that the configuration names, in the folders that it adds, and no others."""
+        for name in config.follow:
             if name not in AGENTS:
                 log.warning("[agents] follow: %r is not an agent; the agents are %s", name, ", ".join(AGENTS))
-        names = [it for it in names if it in AGENTS and readable(AGENTS[it])]
-        followed = {name: self._agents.get(name) or self._new(name) for name in names}
-        if list(followed) != list(self._agents):
+        before, self._folders = self._folders, config.folders
+        followed: dict[str, FollowedAgent] = {}
+        for name in (it for it in config.follow if it in AGENTS and readable(AGENTS[it])):
+            known = self._agents.get(name) if before.get(name) == config.folders.get(name) else None
+            followed[name] = known or self._new(name)
+        if list(followed.items()) != list(self._agents.items()):
+            new = [name for name, it in followed.items() if it is not self._agents.get(name)]
+            self._census_at = {name: at for name, at in self._census_at.items() if name not in new}
             self._agents = followed
+            self._session_ends.follow(followed)
             self._census_at = {name: self._census_at.get(name, 0.0) for name in followed}
             if self._is_running:
                 self._watch_folders()
             self._work.set()
 
-    def wake(self, name: str, path: str | None) -> bool:
+    def wake(self, params: t.AgentWakeParams) -> bool:
         """Check a file of an agent now, or all its files. Returns whether the agent is followed."""
+        name = params.agent
         followed = self._agents.get(name)
         if followed is None:
             return False
-        if path is not None:
-            followed.report([path])
+        self._session_ends.note_hook(followed, params)
+        if params.path is not None:
+            followed.report([params.path])
         elif followed.containers:
             followed.report(followed.containers)
         else:
@@ -133,7 +141,8 @@ class AgentFollower:
         return True
 
     def _new(self, name: str) -> FollowedAgent:
-        return FollowedAgent(AGENTS[name], sources_of(AGENTS[name], self._environ))
+        agent = AGENTS[name].also_in(self._folders.get(name, ()))
+        return FollowedAgent(agent, sources_of(agent, self._environ))
 
     def followed(self, name: str) -> FollowedAgent | None:
         """Return the state of a followed agent; None if it is not followed."""
@@ -145,11 +154,25 @@ class AgentFollower:
         Before the first census of an agent, no file is read.
         """
         agents = [it for name in names if (it := self._agents.get(name)) is not None]
-        left = sum(len(it.waiting) + len(it.reading) for it in agents)
-        if not left and all(it.has_census for it in agents):
+        left = sum(len(it.waiting) + len(it.reading) for it in agents if it.failure is None)
+        if not left and all(it.has_census or it.failure is not None for it in agents):
             return None
         total = sum(it.queued_count for it in agents)
         return total - left, total
+
+    async def unread(self) -> t.UnsearchedTexts:
+        """Look for what the agents have written just now, and return how much is not read."""
+        for name, followed in list(self._agents.items()):
+            if not followed.has_census:
+                continue
+            files, is_census_due = await asyncio.to_thread(unreported, followed, self._environ)
+            followed.report(files)
+            if is_census_due:
+                followed.is_census_due = True
+                self._census_at[name] = 0.0
+            if files or is_census_due:
+                self._work.set()
+        return unread_in(self._agents.values())
 
     # --- the loop --------------------------------------------------------------------------------------
 
@@ -169,33 +192,75 @@ class AgentFollower:
         finally:
             self._is_running = False
             self._watches.close()
+            self._session_ends.close()
 
     async def _step(self) -> bool:
-        """Do one piece of work. Returns False if there is none."""
+        """Do one piece of work. Returns False if there is none.
+
+        An agent whose work fails is left alone for some time, and then a census is taken. The others are followed.
+        """
         now = time.monotonic()
-        for followed in list(self._agents.values()):
-            if (path := followed.next_written()) is not None:
-                await self._take(followed, path)
-                return True
-            if due := followed.next_due(now, MAX_FILES, MAX_BYTES, small=MIN_FILE_BYTES):
-                await self._take_due(followed, due)
-                return True
-        for name, followed in list(self._agents.items()):
-            if self._census_at.get(name, 0.0) <= now:
-                await self._take_census(name, followed)
-                return True
-        for followed in list(self._agents.values()):
-            if followed.waiting:
-                followed.reading = followed.waiting.take(MAX_FILES, MAX_BYTES)
+        ends = self._session_ends
+        for work in (
+            self._take_next, ends.find_processes, ends.record_end, self._take_census_if_due,
+            self._take_backlog, self._settle,
+        ):  # fmt: skip
+            for followed in list(self._agents.values()):
+                if followed.paused_until > now:
+                    continue
                 try:
-                    await self._import(followed, list(followed.reading))
-                finally:
-                    followed.reading = {}
-                return True
+                    if await work(followed, now):
+                        return True
+                except Draining:
+                    raise
+                except Exception as error:  # an agent must not end the following of the others
+                    log.exception("%s cannot be followed", followed.agent.title)
+                    followed.fail(_described(error), now)
+                    self._census_at[followed.agent.name] = followed.paused_until
+                    return True
         return False
 
+    async def _take_next(self, followed: FollowedAgent, now: float) -> bool:
+        """Read a file that was written, or those that are due. Returns False if there is none."""
+        if (path := followed.next_written()) is not None:
+            followed.taken = path
+            try:
+                await self._take_alone(followed, path)
+            finally:
+                followed.taken = None
+            return True
+        if due := followed.next_due(now, MAX_FILES, MAX_BYTES, small=MIN_FILE_BYTES):
+            await self._take_due(followed, due)
+            return True
+        return False
+
+    async def _take_census_if_due(self, followed: FollowedAgent, now: float) -> bool:
+        if self._census_at.get(followed.agent.name, 0.0) > now:
+            return False
+        await self._take_census(followed.agent.name, followed)
+        followed.recover()
+        return True
+
+    async def _take_backlog(self, followed: FollowedAgent, _now: float) -> bool:
+        """Read files of the backlog. Returns False if there are none."""
+        if not followed.waiting:
+            return False
+        followed.reading = followed.waiting.take(MAX_FILES, MAX_BYTES)
+        try:
+            added = [
+                path
+                for path, status in followed.reading.items()
+                if status.size >= MIN_FILE_BYTES
+                and path not in followed.gone
+                and await self._append_added(followed, path)
+            ]
+            await self._import(followed, [it for it in followed.reading if it not in added])
+        finally:
+            followed.reading = {}
+        return True
+
     def _idle_seconds(self) -> float | None:
-        due = [at for it in self._agents.values() if (at := it.due.next_at) is not None]
+        due = [max(at, it.paused_until) for it in self._agents.values() if (at := it.due.next_at) is not None]
         due += self._census_at.values()
         return None if not due else max(0.0, min(due) - time.monotonic())
 
@@ -207,7 +272,9 @@ class AgentFollower:
 
         # One call, because what 50,000 files fill must be freed on the thread, too: that takes 25 ms.
         def compare() -> list[str]:
+            began = time.time_ns()
             found = followed.sources.census()
+            followed.looked_at_ns, followed.is_census_due = began, False
             if records is not None:
                 followed.recall(records.below(agent.folders(self._environ)), found)
             return followed.compare(found)
@@ -239,9 +306,9 @@ class AgentFollower:
     async def _take_due(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
         """Read files whole that may have been incomplete."""
         for path in paths:
-            self._tails.pop(path, None)
+            self._tails.forget(path)
         if len(paths) == 1:
-            await self._take(followed, paths[0], is_due=True)
+            await self._take_alone(followed, paths[0], is_due=True)
             return
         look_at = followed.sources.look_at
         found = await asyncio.to_thread(lambda: {it: look_at(it) for it in paths})
@@ -249,8 +316,17 @@ class AgentFollower:
         followed.report(it for it in paths if it not in ready)
         await self._import(followed, ready)
 
+    async def _take_alone(self, followed: FollowedAgent, path: str, *, is_due: bool = False) -> None:
+        """Do what `_take` does. An error of this source is its problem, and stops no other."""
+        try:
+            await self._take(followed, path, is_due=is_due)
+        except Draining:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other sources are read
+            await self._note_failure(followed, path, error)
+
     async def _take(self, followed: FollowedAgent, path: str, *, is_due: bool = False) -> None:
-        """Read a source that was reported as written or is due, or record that it is gone."""
+        """Read a source that was reported as written or is due, or find out where it went."""
         container = followed.sources.container_of(path)
         if container == path:
             await self._take_container(followed, container)
@@ -259,19 +335,23 @@ class AgentFollower:
         if isinstance(found, str):
             followed.problems[container or path] = found
         elif found is not None:
-            if followed.seen.get(path) == found and path not in followed.gone and not is_due:
+            if followed.seen.get(path) == found and not is_due:
                 return
             if (until := followed.rests.get(path, 0.0)) > time.monotonic():
                 followed.due[path] = until
-            elif not await self._append_added(followed, path):
+            elif is_due or path in followed.gone or not await self._append_added(followed, path):
                 started = time.monotonic()
                 await self._import(followed, [path])
                 if found.size >= followed.sources.min_tail_bytes:
-                    await self._begin_tail(followed, path, time.monotonic() - started)
+                    seconds = time.monotonic() - started
+                    if not await self._tails.begin(followed, path, is_read_now=True):
+                        followed.rests[path] = time.monotonic() + REST_FACTOR * seconds
         else:
             followed.problems.pop(path, None)
+            self._tails.forget(path)
             if followed.seen.pop(path, None) is not None:
-                await self._set_gone(followed, path)
+                followed.unsettled.add(path)
+                self._census_at[followed.agent.name] = 0.0  # it may be at another place
 
     async def _take_container(self, followed: FollowedAgent, path: str) -> None:
         """Find the sources in a database that was reported as written."""
@@ -288,62 +368,28 @@ class AgentFollower:
             followed.due[path] = time.monotonic() + BUSY_SECONDS
 
     async def _append_added(self, followed: FollowedAgent, path: str) -> bool:
-        """Append what was added to a large file that was written before. Returns False if it must be read whole."""
-        known_tail = self._tails.pop(path, None)
-        if known_tail is None:
+        """Append what was added to a large file that was read before. Returns False if it must be read whole."""
+        status = await self._tails.append_added(followed, path)
+        if status is None:
             return False
-        tail, session_id = known_tail
-        try:
-            added = await asyncio.to_thread(tail.read_added)
-            if added is None:
-                return False
-            live = await self._host.session(session_id)
-            if recorded.is_recorded(live.tree, added.imported):
-                return False  # the whole file is compared with what was recorded
-
-            def has(entry_id: str) -> bool:
-                return live.tree.any_row(entry_id) is not None
-
-            new = [it for it in added.entries if not has(it.id)]
-            if not fits(new, added.imported.leaf, has):
-                return False
-            if new:
-                imports = await self._exchange.imports()
-                origin = t.Origin(kind="foreign")
-                await imports.append_followed(live, added.imported, new, path, origin)
-        except Draining:
-            raise
-        except (HubError, StorageFailed, LogReplaced, OSError, RecursionError) as error:
-            log.info("%s is read whole: %s", path, error)
-            return False
-        self._tails[path] = tail, session_id
-        self._note_read(followed, path, added.status)
+        self._note_read(followed, path, status)
         return True
 
-    async def _begin_tail(self, followed: FollowedAgent, path: str, seconds: float) -> None:
-        """After a large file was read whole: read only what is added from now on, or let some time pass."""
-        imports = await self._exchange.imports()
-        record = (await asyncio.to_thread(imports.records.find, [path], None)).get(path)
-        if (
-            record is not None
-            and record.session is not None
-            and record.session.format in followed.sources.tail_dialects
-        ):
-            try:
-                tail = await asyncio.to_thread(
-                    followed.sources.tail, path, record.session.format, record.state
-                )
-            except OSError:
-                return
-            if tail is not None:
-                self._tails[path] = tail, record.session.session_id
-                while len(self._tails) > MAX_TAILS:
-                    del self._tails[next(iter(self._tails))]
-        else:
-            followed.rests[path] = time.monotonic() + REST_FACTOR * seconds
-
     async def _import(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
-        """Import files as they are now."""
+        """Import files as they are now. An error of one of them is its problem, and stops no other."""
+        try:
+            await self._import_together(followed, paths)
+        except Draining:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other files are read
+            if len(paths) == 1:
+                await self._note_failure(followed, paths[0], error)
+                return
+            log.info("%d files of %s are read one by one: %r", len(paths), followed.agent.title, error)
+            for path in paths:
+                await self._import(followed, [path])
+
+    async def _import_together(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
         imports = await self._exchange.imports()
         records = await asyncio.to_thread(imports.records.find, paths, None)
         ready = [it for it in paths if not await self._is_deleted_here(followed, it, records.get(it))]
@@ -359,9 +405,10 @@ class AgentFollower:
         for path, outcome in zip(ready, outcomes, strict=True):
             self._note(followed, path, status[path], outcome)
             record = records.get(path)
-            if record is not None and record.is_gone and isinstance(outcome, t.ImportedSession):
-                followed.gone.discard(path)
-                await self._append_state(outcome.session_id, "present")
+            if isinstance(outcome, t.ImportedSession) and file_states.may_differ(
+                followed.agent, path, record, outcome
+            ):
+                followed.unsettled.add(path)
 
     def _note(
         self,
@@ -373,6 +420,13 @@ class AgentFollower:
         """Record the outcome for a file, and when to read it again."""
         if status is not None:
             self._note_read(followed, path, status)
+        if isinstance(outcome, t.ImportedSession):
+            if outcome.status == "created":
+                for fork in followed.forks:
+                    followed.due[fork] = time.monotonic()
+            followed.forks.discard(path)
+            if codex_forks.lacking(outcome) is not None:
+                followed.forks.add(path)
         if isinstance(outcome, t.SkippedFile) and outcome.message == BEING_RECORDED:
             followed.due[path] = time.monotonic() + RECORDED_SECONDS
         if isinstance(outcome, t.SkippedFile) and outcome.message not in UNREMARKABLE:
@@ -380,9 +434,29 @@ class AgentFollower:
         else:
             followed.problems.pop(path, None)
 
+    async def _note_failure(self, followed: FollowedAgent, path: str, error: Exception) -> None:
+        """Record that a file cannot be read because of an error that nobody foresaw, also for `doctor`."""
+        reason = f"{FAILED}{_described(error)}"
+        if followed.problems.get(path) != reason:
+            log.error("%s cannot be read", lines.valid_text(path), exc_info=error)
+        followed.problems[path] = reason
+        followed.due[path] = time.monotonic() + WATCHED_SECONDS
+        status = await asyncio.to_thread(followed.sources.status, path)
+        if status is None:
+            return
+        followed.seen[path] = status
+        records = (await self._exchange.imports()).records
+        before = (await asyncio.to_thread(records.find, [path], None)).get(path)
+        skipped = t.SkippedFile(path=lines.valid_text(path), message=reason)
+        record = SourceRecord(IMPORTER, unread(status), skipped=skipped)
+        if before is not None and before.session is not None:
+            record = msgspec.structs.replace(before, state=record.state, skipped=skipped)
+        await asyncio.to_thread(records.put, {path: record}, None)
+
     def _note_read(self, followed: FollowedAgent, path: str, status: FileStatus) -> None:
         """Record that a file was read, and when to read it whole again: when it has been quiet for some time."""
         followed.seen[path] = status
+        self._session_ends.note_read(followed, path, status)
         quiet = time.time() - status.modified_ns / 1e9
         if quiet < GROWING_SECONDS:
             at = time.monotonic() + GROWING_SECONDS - quiet + 0.5
@@ -404,32 +478,38 @@ class AgentFollower:
             return True
         return False
 
-    async def _set_gone(self, followed: FollowedAgent, path: str) -> None:
-        """Record in the session of a file that the agent deleted it."""
-        imports = await self._exchange.imports()
-        record = (await asyncio.to_thread(imports.records.find, [path], None)).get(path)
-        if record is None or record.session is None or record.is_gone:
-            return
-        if await self._append_state(record.session.session_id, "gone"):
-            followed.gone.add(path)
-            gone = msgspec.structs.replace(record, is_gone=True)  # the log differs from its status there
-            await asyncio.to_thread(imports.records.put, {path: gone}, None)
+    async def _settle(self, followed: FollowedAgent, _now: float) -> bool:
+        """Record in the session of an unsettled file what became of the file, when all files that exist were read.
 
-    async def _append_state(self, session_id: str, state: origin_state.State) -> bool:
-        """Append the state of the agent's file to a session. Returns False if the session is not there any more."""
-        try:
-            live = await self._host.session(session_id)
-            await origin_state.append(live, state)
-        except (HubError, StorageFailed, LogReplaced) as error:
-            log.info("session %s does not record that its file is %s: %s", session_id, state, error)
+        Returns False if there is none.
+        """
+        if not followed.unsettled:
             return False
-        await self._host.close_unless_in_use(live)
+        path = followed.unsettled.pop()
+        records = (await self._exchange.imports()).records
+        files = await asyncio.to_thread(file_states.files_beside, path, records, followed.sources.status)
+        if files:
+            try:
+                live = await self._host.session(files[path].session_id)
+                await file_states.settle(live, followed.agent, files)
+            except (HubError, StorageFailed, LogReplaced) as error:
+                log.info("the session of %s does not record its state: %s", path, error)
+                return True
+            await self._host.close_unless_in_use(live)
+            await asyncio.to_thread(records.put, file_states.changed_records(files), None)
+            followed.gone.difference_update(files)
+            followed.gone.update(it for it, file in files.items() if file.status is None)
         return True
 
     def _on_created(self, info: t.SessionInfo) -> None:
         if info.path is not None:
             self._host.log_moved(info.path)  # it is found by a search at once
         self._created(info)
+
+
+def _described(error: Exception) -> str:
+    described: str = lines.valid_text(f"{type(error).__name__}: {error}"[:_MAX_DESCRIBED])
+    return described
 
 
 def _ignore(_value: object) -> None:

@@ -5,17 +5,24 @@ The follower needs the code of imports, which most daemons never need.
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from sessiond.agents.agent import Environ
+from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.places import home
 from sessiond.agents.table import AGENTS
+from sessiond.config import AgentsConfig
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.protocol import types as t
 
 if TYPE_CHECKING:
     from sessiond.hub.following.follower import AgentFollower, FollowHost
     from sessiond.hub.transfer.source_records import SourceRecords
+
+
+_CHECK_SECONDS: Final = 0.05
+"""The interval at which a search that waits checks whether everything was read."""
 
 
 class AgentFollowing:
@@ -25,18 +32,18 @@ class AgentFollowing:
         self._host = host
         self._exchange = exchange
         self._environ = os.environ if environ is None else environ
-        self._names: Sequence[str] = ()
+        self._config = AgentsConfig()
         self._is_wanted = asyncio.Event()
         self._follower: AgentFollower | None = None
         self.changing = asyncio.Lock()
         """Held while a request changes the list of followed agents."""
 
-    def configure(self, names: Sequence[str]) -> None:
-        """Follow the agents with these names, and no others."""
-        self._names = names
+    def configure(self, config: AgentsConfig) -> None:
+        """Follow the agents that the configuration names, and no others."""
+        self._config = config
         if self._follower is not None:
-            self._follower.configure(names)
-        if names:
+            self._follower.configure(config)
+        if config.follow:
             self._is_wanted.set()
 
     async def run(self, created: Callable[[t.SessionInfo], None]) -> None:
@@ -51,40 +58,70 @@ class AgentFollowing:
             make = await asyncio.to_thread(_load)
             if self._follower is None:
                 self._follower = make(self._host, self._exchange, self._environ)
-                self._follower.configure(self._names)
+                self._follower.configure(self._config)
         return self._follower
+
+    async def unread(self, until: float) -> t.UnsearchedTexts:
+        """Return how much of the followed agents is not read, once nothing is or at a time of `time.monotonic`."""
+        while True:
+            left = t.UnsearchedTexts(session_count=len(self._config.follow), size_bytes=0)
+            if self._follower is not None:
+                left = await self._follower.unread()
+            if not left.session_count or time.monotonic() >= until:
+                return left
+            await asyncio.sleep(_CHECK_SECONDS)
 
     async def describe(self) -> list[t.AgentInfo]:
         """Return a description of each agent; see `agent_list.describe_all`."""
         follower, records = await self.follower(), (await self._exchange.imports()).records
-        return await asyncio.to_thread(_describe_all, self._environ, records, follower)
+        return await asyncio.to_thread(_describe_all, self.agents(), self._environ, records, follower)
 
-    async def followable(self, *, with_files: bool) -> list[str]:
-        """Return the names of the agents that can be followed; see `agent_list.followable`."""
-        return await asyncio.to_thread(_followable, self._environ, with_files=with_files)
+    def agents(self) -> list[Agent]:
+        """Return all agents with the folders that the configuration adds."""
+        return [it.also_in(self._config.folders.get(it.name, ())) for it in AGENTS.values()]
+
+    @property
+    def user_home(self) -> str:
+        """The home folder below which agents are looked for."""
+        return home(self._environ)
+
+    async def followable(self, environ: Environ | None = None, *, with_files: bool) -> list[str]:
+        """Return the names of the agents that can be followed; see `agent_list.followable`.
+
+        Args:
+            environ: The environment variables of a client, which may name further folders.
+            with_files: Whether to return only agents that have session files.
+        """
+        agents = [it.also_in(() if environ is None else it.folders(environ)) for it in self.agents()]
+        return await asyncio.to_thread(_followable, agents, self._environ, with_files=with_files)
 
     async def sessions_of(self, name: str) -> dict[str, str]:
         """Return the ids of the sessions that came from files of an agent, each with the path of one of its files."""
         records = (await self._exchange.imports()).records
-        below = await asyncio.to_thread(records.below, AGENTS[name].folders(self._environ))
+        below = await asyncio.to_thread(records.below, self._folders(name))
         return {it.session.session_id: path for path, it in below.items() if it.session is not None}
 
     async def drop_records(self, name: str) -> None:
         """Drop the records of the files of an agent, so that they are imported again when it is followed again."""
         records = (await self._exchange.imports()).records
-        await asyncio.to_thread(records.delete_below, AGENTS[name].folders(self._environ))
+        await asyncio.to_thread(records.delete_below, self._folders(name))
+
+    def _folders(self, name: str) -> list[str]:
+        return next(it.folders(self._environ) for it in self.agents() if it.name == name)
 
 
-def _describe_all(environ: Environ, records: "SourceRecords", follower: "AgentFollower") -> list[t.AgentInfo]:
+def _describe_all(
+    agents: Sequence[Agent], environ: Environ, records: "SourceRecords", follower: "AgentFollower"
+) -> list[t.AgentInfo]:
     from sessiond.hub.following.agent_list import describe_all
 
-    return describe_all(environ, records, follower.followed)
+    return describe_all(agents, environ, records, follower.followed)
 
 
-def _followable(environ: Environ, *, with_files: bool) -> list[str]:
+def _followable(agents: Sequence[Agent], environ: Environ, *, with_files: bool) -> list[str]:
     from sessiond.hub.following.agent_list import followable
 
-    return followable(environ, with_files=with_files)
+    return followable(agents, environ, with_files=with_files)
 
 
 def _load() -> "type[AgentFollower]":

@@ -93,5 +93,12 @@ class SessionSources(Protocol):
     def changes_in(self, container: str) -> ContainerChange:
         """Return the sources in a database that changed since the last census, or the last call."""
 
-    def tail(self, path: str, dialect: str, state: SourceState) -> SourceTail | None:
-        """Return the tail of a source that was read whole in this state; None if it must be read whole each time."""
+    def tail(self, path: str, dialect: str, state: SourceState, reader: bytes | None) -> SourceTail | None:
+        """Return the tail of a source that was read whole; None if it must be read whole each time.
+
+        Args:
+            path: The path of the source.
+            dialect: Its format.
+            state: Its state when it was read.
+            reader: The state of its reader behind what was read, if it is known.
+        """

@@ -13,6 +13,8 @@ from sessiond.text import fit, one_line
 MAX_SESSIONS: Final = 3
 _MAX_TITLE: Final = 100
 """Columns of a title."""
+_MAX_SEARCHED: Final = 10 * _MAX_TITLE
+"""Characters of a title that are searched for secrets."""
 
 
 def note_about(sessions: Iterable[t.ListedSession], path: str | None) -> str | None:
@@ -35,7 +37,7 @@ def note_about(sessions: Iterable[t.ListedSession], path: str | None) -> str | N
 
 
 def _line(session: t.ListedSession, redactor: Redactor) -> str:
-    title = redactor.text(session.title or session.first_prompt or "untitled", None)
+    title = redactor.text((session.title or session.first_prompt or "untitled")[:_MAX_SEARCHED], None)
     agent = "" if session.origin is None else f", {one_line(session.origin.agent)}"
     quoted = fit(one_line(title), _MAX_TITLE).replace('"', "'")
     return f'- "{quoted}" ({session.updated_at[:10]}{agent}): sessiond show {one_line(session.session_id)}'

@@ -1,64 +1,32 @@
-"""Reads only what was added to a large file that grows, together with some lines before it.
+"""Reads only what was added to a large file that grows.
 
 A reader converts a whole file. For a file of megabytes that would cost too much with each added line. A `Tail` holds
-the last lines that were read, and those lines before them that set something for all lines that follow, such as the
-title. The reader converts them twice, without and with the added lines; the difference is what was added. Lines that
-are left out are replaced by empty ones, so that each line has its number. If the result may differ from that of the
-whole file, there is none, and the whole file is read (decision 0036). All functions block.
+the reader behind the lines that were read, and gives it the added ones. The result is that of reading the whole file.
+If a line that was added changes the place of an earlier one, there is no result, and the whole file is read (decision
+0036). All functions block.
 """
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
+from sessiond.agents import known
 from sessiond.hub import clock
-from sessiond.hub.transfer.foreign_files import Titles, companions
-from sessiond.hub.transfer.source_state import FileStatus, SourceState
-from sessiond.session.dialects import known
+from sessiond.hub.transfer.foreign_files import MIN_READER_BYTES, Titles, companions
+from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_file
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
-from sessiond.session.dialects.source import Source
+from sessiond.session.dialects.source import Source, line_of
+from sessiond.session.dialects.source_reader import SourceReader
 
-MIN_FILE_BYTES: Final = 256 * 1024
+MIN_FILE_BYTES: Final = MIN_READER_BYTES
 """A smaller file is read whole: that takes as long as reading a tail."""
 MAX_ADDED_BYTES: Final = 4 * 1024 * 1024
 """If more was added at once, the whole file is read."""
-WINDOW_BYTES: Final = 96 * 1024
-"""The bytes of the last lines that are read again with what was added: a turn with its tool calls."""
-FIRST_LINES: Final = 3
-"""Lines at the start of a file that name its session."""
-MAX_STATE_LINE: Final = 64 * 1024
-_BLOCK: Final = 1024 * 1024
+DIALECTS: Final = frozenset(it.name for it in known.DIALECTS.values() if it.reader is not None)
+"""The formats whose files can be read so."""
 _ENDING: Final = 4096
 """The bytes before the end of what was read that must be unchanged."""
-_DOUBTFUL: Final = (b'"toolName":"unknown"', b'"model":"unknown"', b'"modelId":"unknown"')
-"""Values that a reader writes if the line with the real one is before the window."""
-
-
-def _claude_state(raw: bytes) -> str | None:
-    for name in (b"custom-title", b"ai-title", b"summary", b"tag"):
-        if b'"type":"' + name + b'"' in raw or b'"type": "' + name + b'"' in raw:
-            return name.decode()
-    return next((name for name in ("compact_boundary", "isCompactSummary") if name.encode() in raw), None)
-
-
-def _codex_state(raw: bytes) -> str | None:
-    return next(
-        (name for name in ("session_meta", "turn_context", "token_count") if name.encode() in raw), None
-    )
-
-
-def _no_state(_raw: bytes) -> str | None:
-    return None
-
-
-STATES: Final[dict[str, Callable[[bytes], str | None]]] = {
-    "claude-code": _claude_state,
-    "codex": _codex_state,
-    "pi": _no_state,
-}
-"""The dialects whose files can be read so. The function names what a line sets; the last line that sets it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +34,8 @@ class Added:
     """Lines that were added to a file.
 
     Attributes:
-        imported: The result of reading a part of the file.
-        entries: The entries that the added lines gave.
+        imported: The session, with the entries of the added lines only.
+        entries: These entries.
         status: The status of the file when it was read.
     """
 
@@ -82,41 +50,19 @@ class Tail:
 
     Attributes:
         path: The file.
-        dialect: Its format.
-        beside: The data from files beside it.
-        identity: Its device and inode.
+        reader: The reader behind the lines that were read.
+        identity: The device and inode of the file.
         offset: The end of the last line that was read, in bytes.
         count: The number of lines before it.
-        window: The last lines before it, with their numbers.
-        state: Lines before the window that set something, by what they set.
-        first: The first lines of the file.
         ending: The last bytes before `offset`.
     """
 
     path: str
-    dialect: str
-    beside: dict[str, Any]
-    identity: tuple[int, int] = (0, 0)
-    offset: int = 0
-    count: int = 0
-    window: deque[tuple[int, bytes]] = field(default_factory=deque)
-    state: dict[str, tuple[int, bytes]] = field(default_factory=dict)
-    first: list[tuple[int, bytes]] = field(default_factory=list)
-    ending: bytes = b""
-    _window_bytes: int = 0
-
-    def read_to(self, end: int) -> None:
-        """Take the lines up to an offset without converting them. Raises `OSError`."""
-        with _opened(self.path) as file:
-            status = os.fstat(file.fileno())
-            self.identity = status.st_dev, status.st_ino
-            rest = b""
-            while self.offset + len(rest) < end:
-                block = file.read(min(_BLOCK, end - self.offset - len(rest)))
-                if not block:
-                    break
-                whole, newline, rest = (rest + block).rpartition(b"\n")
-                self._take(whole + newline)
+    reader: SourceReader
+    identity: tuple[int, int]
+    offset: int
+    count: int
+    ending: bytes = field(repr=False)
 
     def read_added(self) -> Added | None:
         """Read and convert what was added, and go on behind it.
@@ -136,67 +82,51 @@ class Tail:
                 return None
             data = os.pread(file.fileno(), size, self.offset)
         data = data[: data.rfind(b"\n") + 1]
-        status = FileStatus.of(before)
-        modified = clock.iso(status.modified_ns)
-        former = self._read(modified)
-        self._take(data, trim=False)
-        imported = self._read(modified)
-        self._trim()
-        there = {it.id for it in former.entries}
-        entries = [it for it in imported.entries if it.id not in there]
-        if imported.report.problem_count > former.report.problem_count or _is_doubtful(entries):
+        lines = [
+            line_of(number, raw)
+            for number, raw in enumerate(data.split(b"\n")[:-1], self.count + 1)
+            if raw.strip()
+        ]
+        if any(it.value is None for it in lines):
             return None
-        return Added(imported, entries, status)
-
-    def _take(self, data: bytes, *, trim: bool = True) -> None:
-        """Take whole lines."""
-        if not data:
-            return
         self.offset += len(data)
+        self.count += data.count(b"\n")
         self.ending = (self.ending + data)[-_ENDING:]
-        state = STATES[self.dialect]
-        for raw in data[:-1].split(b"\n"):
-            self.count += 1
-            line = self.count, raw
-            if self.count <= FIRST_LINES:
-                self.first.append(line)
-            elif (name := state(raw)) is not None and len(raw) <= MAX_STATE_LINE:
-                self.state[name] = line
-            self.window.append(line)
-            self._window_bytes += len(raw)
-            if trim:
-                self._trim()
-
-    def _trim(self) -> None:
-        while len(self.window) > 1 and self._window_bytes > WINDOW_BYTES:
-            self._window_bytes -= len(self.window.popleft()[1])
-
-    def _read(self, modified: str) -> Imported:
-        lines = {**dict(self.first), **dict(self.state.values()), **dict(self.window)}
-        data = b"".join(_padded(sorted(lines.items())))
-        name = self.path.rpartition("/")[2]
-        return known.DIALECTS[self.dialect].read(
-            Source(name=name, data=data, modified=modified, growing=True, beside=self.beside)
-        )
+        self.reader.take(lines)
+        if self.reader.is_behind:
+            return None
+        imported = self.reader.result()
+        return Added(imported, imported.entries, FileStatus.of(before))
 
 
-def tail_of(path: str, dialect: str, state: SourceState) -> Tail | None:
-    """Return the tail of a file that was read whole; None if the file was replaced meanwhile.
+def tail_of(path: str, dialect: str, state: SourceState, reader: bytes) -> Tail | None:
+    """Return the tail of a file that was read whole; None if it has other bytes now, or cannot be read on.
 
     Args:
         path: The file.
-        dialect: Its format, one of `STATES`.
+        dialect: Its format.
         state: Its state when it was read.
+        reader: The state of its reader behind what was read.
 
     Raises:
         OSError: The file cannot be read.
     """
-    tail = Tail(path, dialect, companions(path, dialect, Titles()))
-    tail.read_to(state.consumed_bytes)
-    is_same = (
-        tail.identity == (state.status.device, state.status.inode) and tail.offset == state.consumed_bytes
-    )
-    return tail if is_same else None
+    make = known.DIALECTS[dialect].reader
+    if make is None:
+        return None
+    with _opened(path) as file:
+        status, size = os.fstat(file.fileno()), state.consumed_bytes
+        digest, count = digest_of_file(file, size)
+        if digest != state.digest:
+            return None
+        ending = os.pread(file.fileno(), min(_ENDING, size), max(0, size - _ENDING))
+    if not ending.endswith(b"\n"):
+        return None
+    source = Source(
+        name=path.rpartition("/")[2], data=b"", modified=clock.iso(state.status.modified_ns), growing=True,
+        beside=companions(path, dialect, Titles()),
+    )  # fmt: skip
+    return Tail(path, make(source, reader), (status.st_dev, status.st_ino), size, count, ending)
 
 
 def fits(entries: Iterable[ImportedEntry], leaf: str | None, has: Callable[[str], bool]) -> bool:
@@ -211,23 +141,8 @@ def fits(entries: Iterable[ImportedEntry], leaf: str | None, has: Callable[[str]
     for it in entries:
         if it.parent_id is not None and it.parent_id not in made and not has(it.parent_id):
             return False
-        if it.parent_id is None:
-            return False  # a second root may be an entry whose parent is before the window
         made.add(it.id)
     return leaf is None or leaf in made or has(leaf)
-
-
-def _is_doubtful(entries: Iterable[ImportedEntry]) -> bool:
-    return any(mark in it.line for it in entries for mark in _DOUBTFUL)
-
-
-def _padded(lines: Iterable[tuple[int, bytes]]) -> Iterator[bytes]:
-    """Yield lines with empty ones between them, so that each has its number."""
-    written = 0
-    for number, raw in lines:
-        yield b"\n" * (number - written - 1)
-        yield raw + b"\n"
-        written = number
 
 
 def _opened(path: str) -> BinaryIO:

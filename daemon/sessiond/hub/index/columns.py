@@ -15,7 +15,7 @@ from sessiond.unicode import valid_unicode
 
 COLUMNS: Final = (
     "ref", "identity", "stamp", "head", "draft", "provisional", "session_id", "cwd", "updated", "created",
-    "title", "filter_text", "tags", "agent", "info", "off_path",
+    "title", "filter_text", "tags", "agent", "automated", "origin_id", "lineage_root", "info", "off_path",
 )  # fmt: skip
 FACTS: Final = ", ".join(COLUMNS)
 LISTED: Final = ", ".join(ListRow._fields)
@@ -80,6 +80,9 @@ def columns_of(facts: LogFacts) -> list[object]:
             "",
             "[]",
             "",
+            0,
+            "",
+            "",
             b"",
             b"[]",
         ]
@@ -95,8 +98,21 @@ def listing_columns(it: t.ListedSession) -> dict[str, object]:
         "created": it.created_at, "title": title_key(it.title, it.first_prompt),
         "filter_text": filter_text(it.session_id, it.title, it.first_prompt, it.cwd, agent),
         "tags": msgspec.json.encode(it.tags).decode(), "agent": agent,
+        "automated": int(it.origin is not None and it.origin.automated), "origin_id": origin_id_of(it),
+        "lineage_root": lineage_root_of(it),
         "info": session_info.as_json(it),
     }  # fmt: skip
+
+
+def origin_id_of(it: t.ListedSession) -> str:
+    """Return the id by which an agent knows a session; "" for one of no agent, or of a sub-agent, which has no id."""
+    return "" if it.origin is None or "/" in it.origin.session_id else it.origin.session_id
+
+
+def lineage_root_of(it: t.ListedSession) -> str:
+    """Return the id of the first session of those that were handed over from agent to agent up to this one."""
+    lineage = None if it.origin is None else it.origin.lineage
+    return lineage[0].session_id if isinstance(lineage, list) and lineage else it.session_id
 
 
 def list_row(columns: Sequence[object]) -> ListRow | None:

@@ -16,7 +16,7 @@ from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 11
+VERSION: Final = 14
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -41,6 +41,9 @@ CREATE TABLE files(
     filter_text TEXT NOT NULL,       -- case-folded, the text that the query of a list searches
     tags TEXT NOT NULL,              -- a JSON array
     agent TEXT NOT NULL,             -- the agent that the session was read from; '' for none
+    automated INTEGER NOT NULL,      -- 1 if a program gave the prompts
+    origin_id TEXT NOT NULL,         -- the id of that session in the agent; '' for none, and for a sub-agent's
+    lineage_root TEXT NOT NULL,      -- the session that was handed over first; its own id for one that never was
     info BLOB NOT NULL,              -- the list row, as JSON
     off_path BLOB NOT NULL,          -- rows that are not on the path to the leaf: [first, last] in JSON
     indexed_bytes INTEGER NOT NULL,  -- bytes whose texts are in the tables below
@@ -53,6 +56,8 @@ CREATE INDEX files_updated ON files(draft, updated, ref);
 CREATE INDEX files_created ON files(draft, created, ref);
 CREATE INDEX files_title ON files(draft, title, ref);
 CREATE INDEX files_session ON files(session_id);
+CREATE INDEX files_origin ON files(origin_id) WHERE origin_id != '';
+CREATE INDEX files_lineage ON files(lineage_root, updated);
 CREATE INDEX files_waiting ON files(updated) WHERE is_indexed = 0 AND draft IS NOT NULL;
 CREATE INDEX files_cwd ON files(cwd);
 CREATE TABLE projects(

@@ -7,9 +7,9 @@ from typing import Final
 
 import msgspec
 
+from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub import session_info
 from sessiond.protocol import types as t
-from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.listing.log_ends import facts_of_ends
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree

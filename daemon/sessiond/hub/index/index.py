@@ -6,7 +6,7 @@ file that is damaged, deleted or of another version is rebuilt and gives the sam
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 import msgspec
@@ -58,6 +58,8 @@ class Index:
         open_sessions: Returns the open sessions that may differ from their files.
         describe: Returns the protocol's description of an open session.
         is_importing: Returns whether files of other programs are read at present.
+        unread: Returns how much followed agents have written that is not read, after waiting at most until a time of
+            `time.monotonic` until nothing is.
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class Index:
         open_sessions: "Callable[[], Iterable[LiveSession]]",
         describe: "Callable[[LiveSession], t.SessionInfo]",
         is_importing: "Callable[[], bool]",
+        unread: "Callable[[float], Awaitable[t.UnsearchedTexts]]",
     ) -> None:
+        self._unread = unread
         self._tracker = OpenTracker(open_sessions, describe, store.lists)
         self._thread = IndexThread(store, path, self._tracker)
         self.updater = IndexUpdater(self._thread, self._tracker, self._note_position_if_current, is_importing)
@@ -77,7 +81,10 @@ class Index:
 
     async def page(self, params: t.ListParams) -> t.ListResult:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.page(params))
+        is_first = params.cursor is None and params.changed_after is None
+        unread = (await self._unread(0.0)).session_count if is_first else 0
+        found = await self._query_fresh(lambda it: it.page(params))
+        return msgspec.structs.replace(found, unread_count=unread) if unread else found
 
     async def all_sessions(
         self, *, cwd: str | None = None, project: str | None = None
@@ -122,12 +129,16 @@ class Index:
         """Return up to `limit` sessions on disk whose id begins with `prefix`. Raises `StorageFailed`."""
         return await self._query_fresh(lambda it: it.find_by_prefix(prefix, min_prefix, limit))
 
-    async def search(self, params: t.SearchParams, ref: str | None) -> t.SearchResult:
-        """Return a page of hits; `ref` is the ref of the session that `sessionId` names.
+    async def search(
+        self, params: t.SearchParams, ref: str | None, clean: "Callable[[str], str]"
+    ) -> t.SearchResult:
+        """Return a page of hits; see `searching.search`.
 
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
-        found, unsearched, open_now = await self._search(params.wait_ms, lambda it: it.search(params, ref))
+        found, unsearched, open_now = await self._search(
+            params.wait_ms, lambda it: it.search(params, ref, clean)
+        )
         places = [(ref, hit.seq, hit.on_path) for ref, hit in zip(found.refs, found.hits, strict=True)]
         on_path = await _on_current_path(places, open_now)
         hits = [
@@ -178,12 +189,15 @@ class Index:
         self, wait_ms: int, find: "Callable[[Worker], T]"
     ) -> "tuple[T, t.UnsearchedTexts, Mapping[str, LiveSession]]":
         until = time.monotonic() + wait_ms / 1000
+        unread = await self._unread(until)
         while True:  # if the index is rebuilt during the search, it is empty at first
             build_number, unsearched = await self.updater.prepare_search(until)
             open_now = self._tracker.overrides()
             found = await self._thread.run(find)
             if await self._thread.run(lambda it: it.build_number) == build_number:
-                return found, unsearched, open_now
+                count = unsearched.session_count + unread.session_count
+                size = unsearched.size_bytes + unread.size_bytes
+                return found, t.UnsearchedTexts(session_count=count, size_bytes=size), open_now
 
     async def close(self) -> None:
         """Finish the work under way. Later queries raise `Draining`."""

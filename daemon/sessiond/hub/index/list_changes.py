@@ -21,6 +21,7 @@ class ListRow(NamedTuple):
     tags: str
     filter_text: str
     agent: str
+    automated: int
     info: bytes
 
 
@@ -33,6 +34,7 @@ class SessionChange(NamedTuple):
     tags: int = 0
     filter_text: int = 0
     agent: int = 0
+    automated: int = 0
     removed_row: ListRow | None = None
     """The last row of a session whose file no longer exists."""
 
@@ -105,6 +107,7 @@ class ListChanges:
                 now if other.tags != row.tags else last.tags,
                 now if other.filter_text != row.filter_text else last.filter_text,
                 now if other.agent != row.agent else last.agent,
+                now if other.automated != row.automated else last.automated,
                 last.removed_row,
             )
         self._changed[session_id] = last

@@ -5,18 +5,19 @@ A cursor holds the sort key of the session at the edge of a page, so that new se
 
 import base64
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
-from sessiond.hub.index.columns import as_ref
+from sessiond.hub.index.columns import as_ref, lineage_root_of
 from sessiond.hub.index.list_changes import MAX_CHANGED, ListChanges, ListRow, SessionChange
 from sessiond.hub.index.period import time_of
 from sessiond.protocol import types as t
+from sessiond.session.tree.origin import HERE
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
 
@@ -24,6 +25,12 @@ IN_PROJECT: Final = "cwd IN (SELECT cwd FROM projects WHERE project = ?)"
 """The condition that the folder of a session belongs to a project."""
 _Row: TypeAlias = tuple[str, bytes, str]
 """A row of a list: the sort key, the ref, and the stored JSON of the session."""
+_MAX_LINEAGE: Final = 100
+"""Limit of the sessions of a lineage that a row names."""
+_IS_LAST_OF_LINEAGE: Final = (
+    "NOT EXISTS (SELECT 1 FROM files AS later WHERE later.lineage_root = files.lineage_root"
+    " AND later.cwd = files.cwd AND later.draft = 0 AND (later.updated, later.ref) > (files.updated, files.ref))"
+)
 _REMOVED_ROW: Final = f"SELECT {', '.join(f'? AS {name}' for name in ListRow._fields[:-1])}"
 
 
@@ -46,6 +53,8 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
     conditions = _conditions(_filter_of(params))
     conditions.all.extend(_period(params))
+    if params.fold_lineages:
+        conditions.all.append(_Condition("session_id", _IS_LAST_OF_LINEAGE))
     removed: list[str] = []
     if params.changed_after is not None:
         after = params.changed_after.position
@@ -76,14 +85,33 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
         epoch="",
         position=changes.position,
         removed=removed,
+        lineages=_lineages(connection, [info for _, _, info in rows]) if params.fold_lineages else UNSET,
     )  # fmt: skip
 
 
+def _lineages(connection: sqlite3.Connection, infos: Iterable[str]) -> dict[str, list[t.LineageStep]]:
+    """Return the sessions in place of which each of these rows is listed, by its id; the first created ones first."""
+    found: dict[str, list[t.LineageStep]] = {}
+    for it in map(session_info.from_json, infos):
+        others = connection.execute(
+            "SELECT agent, session_id FROM files WHERE lineage_root = ? AND cwd = ? AND session_id != ?"
+            " AND draft = 0 ORDER BY created, session_id LIMIT ?",
+            (lineage_root_of(it), it.cwd, it.session_id, _MAX_LINEAGE),
+        ).fetchall()
+        if others:
+            found[it.session_id] = [t.LineageStep(agent or HERE, name) for agent, name in others]
+    return found
+
+
 class IndexedIds(NamedTuple):
-    """The matches of an id: `refs` by the ids that begin with it, else `similar_ids`."""
+    """The matches of an id: `refs` by the ids that begin with it, else ids `of_agents`, else `similar_ids`.
+
+    `of_agents` are the ids here of sessions that an agent knows by the id.
+    """
 
     refs: dict[str, str]
     similar_ids: list[str]
+    of_agents: Sequence[str] = ()
 
 
 def find_by_id(connection: sqlite3.Connection, session_id: str, *, min_prefix: int) -> IndexedIds:
@@ -101,6 +129,11 @@ def find_by_id(connection: sqlite3.Connection, session_id: str, *, min_prefix: i
     refs = {name: as_ref(ref) for name, ref in found}
     if refs:
         return IndexedIds(refs, [])
+    of_agents = connection.execute(
+        "SELECT session_id FROM files WHERE origin_id != '' AND origin_id = ? LIMIT 3", (session_id,)
+    ).fetchall()
+    if of_agents:
+        return IndexedIds({}, [], [name for (name,) in of_agents])
     names = [name for (name,) in connection.execute("SELECT session_id FROM files")]
     import difflib  # only errors need it
 
@@ -112,14 +145,19 @@ def find_by_prefix(
 ) -> list[t.ListedSession]:
     """Return the first `limit` sessions whose id begins with `prefix`, in the order of their ids.
 
-    If `prefix` has fewer than `min_prefix` characters, it must be the whole id.
+    If there is none, the sessions whose id in their agent begins with it. If `prefix` has fewer than `min_prefix`
+    characters, it must be the whole id.
     """
     end = prefix + ("\U0010ffff" if len(prefix) >= min_prefix else "\0")
-    found = connection.execute(
-        "SELECT info FROM files WHERE session_id >= ? AND session_id < ? ORDER BY session_id LIMIT ?",
-        (prefix, end, limit),
-    )
-    return [session_info.from_json(info) for (info,) in found]
+    for column in ("session_id", "origin_id"):
+        found = connection.execute(
+            f"SELECT info FROM files WHERE {column} >= ? AND {column} < ? AND {column} != ''"
+            " AND draft IS NOT NULL ORDER BY session_id LIMIT ?",
+            (prefix, end, limit),
+        ).fetchall()
+        if found:
+            return [session_info.from_json(info) for (info,) in found]
+    return []
 
 
 def all_sessions(connection: sqlite3.Connection, list_filter: t.ListFilter) -> list[t.ListedSession]:
@@ -170,6 +208,8 @@ def _conditions(list_filter: t.ListFilter) -> _Conditions:
         found.append(_Condition("tags", sql, msgspec.json.encode(list_filter.tags).decode()))
     if list_filter.agent is not None:
         found.append(_Condition("agent", "agent = ?", list_filter.agent))
+    if list_filter.automated is not None:
+        found.append(_Condition("automated", "automated = ?", int(list_filter.automated)))
     found += [
         _Condition("filter_text", "instr(filter_text, ?)", word)
         for word in (list_filter.query or "").casefold().split()
@@ -193,6 +233,7 @@ def _filter_of(params: t.ListParams) -> t.ListFilter:
         tags=params.tags,
         query=params.query,
         agent=params.agent,
+        automated=params.automated,
         project=params.project,
         include_drafts=params.include_drafts,
     )

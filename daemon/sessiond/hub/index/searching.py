@@ -9,7 +9,7 @@ import hashlib
 import sqlite3
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -65,8 +65,16 @@ class Hits:
     next_cursor: str | None
 
 
-def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | None) -> Hits:
-    """Return a page of hits; `file` is the ref of the session that `sessionId` names.
+def search(
+    connection: sqlite3.Connection, params: t.SearchParams, file: str | None, clean: Callable[[str], str]
+) -> Hits:
+    """Return a page of hits.
+
+    Args:
+        connection: The database.
+        params: The request.
+        file: The ref of the session that `sessionId` names.
+        clean: Returns a text without what the client must not see. It gets whole texts, never parts of them.
 
     Raises `IncompatibleParams`, `CursorExpired`.
     """
@@ -93,7 +101,7 @@ def search(connection: sqlite3.Connection, params: t.SearchParams, file: str | N
     encoded_cursor = (
         None if next_page is None else base64.urlsafe_b64encode(msgspec.json.encode(next_page)).decode()
     )
-    hits, refs = _hits(connection, [it.entry for it in selected], phrases)
+    hits, refs = _hits(connection, [it.entry for it in selected], phrases, clean)
     return Hits(hits, refs, encoded_cursor)
 
 
@@ -211,7 +219,10 @@ def _ranked(window: Sequence[_Match], now: int) -> list[_ScoredEntry]:
 
 
 def _hits(
-    connection: sqlite3.Connection, entries: Sequence[int], phrases: Sequence[search_words.Phrase]
+    connection: sqlite3.Connection,
+    entries: Sequence[int],
+    phrases: Sequence[search_words.Phrase],
+    clean: Callable[[str], str],
 ) -> tuple[list[t.Hit], list[str]]:
     sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
     hits, refs = [], []
@@ -225,15 +236,18 @@ def _hits(
         if file not in sessions:
             sessions[file] = session_of(connection, file)
         ref, session, off_path = sessions[file]
-        snippet = search_words.snippet(search_words.readable(text), phrases)
+        snippet = search_words.snippet(search_words.readable(clean(text)), phrases)
         hits.append(
             t.Hit(
-                session_id=session.session_id, path=session.path, title=session.title, cwd=session.cwd,
+                session_id=session.session_id, path=session.path, cwd=session.cwd,
+                title=None if session.title is None else clean(session.title),
                 entry_id=entry_id or None, seq=seq, type=kind, role=role,
                 timestamp=None if at is None else clock.iso(at * 1_000_000), snippet=snippet.text,
                 ranges=[t.CharacterRange(start=at, end=end) for at, end in snippet.ranges[:_MAX_RANGES]],
                 on_path=not is_in(seq, off_path), labeled_entry_id=target, origin=session.origin,
-                first_prompt=session.first_prompt if session.title is None else None,
+                first_prompt=(
+                    clean(session.first_prompt) if session.title is None and session.first_prompt else None
+                ),
             )
         )  # fmt: skip
         refs.append(ref)

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from sessiond.hub.database_file import refusal
 from sessiond.hub.errors import HubError
 from sessiond.hub.index import listing, searching
 from sessiond.hub.index.committed_entries import CommittedEntries
@@ -38,6 +39,7 @@ class Worker:
     def __init__(self, store: Store, path: str | None) -> None:
         self.build_number = 0
         """The build number: how often the file was opened or rebuilt."""
+        self._path = path
         self._database = Database(path)
         self._files = FileTable(store, self._database)
         self._projects = ProjectTable()
@@ -118,13 +120,13 @@ class Worker:
         """Check the files. Returns the build number."""
         return self._after_check(lambda _: self.build_number)
 
-    def search(self, params: t.SearchParams, ref: str | None) -> searching.Hits:
-        """Return a page of hits from the texts that are indexed."""
+    def search(self, params: t.SearchParams, ref: str | None, clean: Callable[[str], str]) -> searching.Hits:
+        """Return a page of hits from the texts that are indexed; see `searching.search`."""
 
         def find() -> searching.Hits:
             self._database.verify()
             connection = self._database.connection
-            return searching.search(connection, self._resolved(connection, params), ref)
+            return searching.search(connection, self._resolved(connection, params), ref, clean)
 
         return self._run(find)
 
@@ -186,7 +188,7 @@ class Worker:
         try:
             return self._run_recovering(work)
         except sqlite3.Error as error:  # a new file fails as well, so the disk is the cause
-            raise StorageFailed(f"the index cannot be read or written: {error}") from error
+            raise refusal(self._path or "", error) from error
 
     def _run_recovering(self, work: Callable[[], T]) -> T:
         if not self._database.is_open:
@@ -197,7 +199,7 @@ class Worker:
         try:
             self._database.verify_if_known()
             return work()
-        except (HubError, StorageFailed):
+        except (HubError, StorageFailed, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - damage may cause any error: no row, bad text, an overflow
             log.warning("the index is damaged; it is rebuilt: %r", error)

@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from sessiond.agents import opencode_database
 from sessiond.agents.agent import Agent, WrittenSession
-from sessiond.agents.folder_walk import VisitedFolders, session_files
+from sessiond.agents.folder_walk import VisitedFolders, real_folders, session_files
+from sessiond.agents.opencode import database as opencode_database
 from sessiond.agents.table import AGENTS
 from sessiond.hub.session.live import LiveSession
 from sessiond.session.content import fields
@@ -109,7 +109,7 @@ def messages_in_database(path: str, native_id: str) -> list[str]:
 def _files(agent: Agent, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the paths of all files that may hold sessions of an agent."""
     for folder in agent.folders(environ):
-        for it in session_files(agent, folder, VisitedFolders()):
+        for it in session_files(agent, folder, VisitedFolders(), real_folders(agent, environ)):
             yield it.path
 
 

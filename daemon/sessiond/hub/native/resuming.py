@@ -3,43 +3,52 @@
 import asyncio
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+import msgspec
 from msgspec import UNSET
 
+from sessiond.agents.agent import Agent
 from sessiond.agents.table import AGENTS
-from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
-from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
+from sessiond.agents.writing import NATIVE_WRITERS
+from sessiond.hub.errors import ChildNotStarted, IncompatibleParams, refuse_unless_absolute
+from sessiond.hub.execution.child_process import run_on_pieces
 from sessiond.hub.native import originals
 from sessiond.hub.native.originals import Original
 from sessiond.hub.native.writing import NativeWork, NativeWritten, write_native
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import Moment
-from sessiond.hub.transfer.export_conversion import blocks_of
+from sessiond.hub.transfer.lines_with_blobs import LinePiece, in_pieces
 from sessiond.protocol import types as t
-from sessiond.session.content import restore_blobs
 from sessiond.session.dialects.exported import ExportedSession
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.tree import lines, steps
-from sessiond.session.tree.steps import Steps
+from sessiond.session.tree.origin import HERE, OriginStep
+from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 
 log = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 512 * 1024
 """Limit of a path, in bytes, up to which it is written in a thread. For more, a child process is started."""
+VersionOf: TypeAlias = Callable[[Agent, Mapping[str, str]], str | None]
 MAX_LISTED: Final = 1_000
 """Limit of the losses of a result."""
 
 
 class AgentResume:
-    """Resumes the sessions of one store in agents. `documents` is the folder for files that agents import."""
+    """Resumes the sessions of one store in agents.
 
-    def __init__(self, documents: str) -> None:
+    Args:
+        documents: The folder for files that agents import.
+        version_of: Returns the newest version of an agent that wrote sessions here; None if it is not known.
+    """
+
+    def __init__(self, documents: str, version_of: VersionOf) -> None:
         self._documents = documents
+        self._version_of = version_of
 
     async def run(self, live: LiveSession, moment: Moment, params: t.ResumeParams) -> t.ResumeResult:
         """Find or write the session of an agent, and return the command that resumes it.
@@ -60,6 +69,15 @@ class AgentResume:
             raise IncompatibleParams("the session came from no agent; `agent` names the one to resume it in")
         if name not in AGENTS:
             raise IncompatibleParams(f"there is no agent {name!r:.80}; the agents are {', '.join(AGENTS)}")
+        leaf = moment.leaf if params.leaf_id is UNSET else live.row_at(params.leaf_id)
+        counts = await live.drive(steps.count_messages(live.tree, leaf))
+        found = await self._found(live, moment, params, origin, name)
+        return msgspec.structs.replace(found, message_count=counts.all, off_path_count=counts.off_path)
+
+    async def _found(
+        self, live: LiveSession, moment: Moment, params: t.ResumeParams, origin: Original | None, name: str
+    ) -> t.ResumeResult:
+        """Return the command that resumes the session in the agent `name`."""
         environ = _environ(params.env)
         cwd = await asyncio.to_thread(_folder, live, params)
         is_same = (
@@ -82,19 +100,24 @@ class AgentResume:
     ) -> NativeWritten:  # fmt: skip
         row = moment.leaf if params.leaf_id is UNSET else live.row_at(params.leaf_id)
         found = await live.drive(_path_lines(live, row))
-        header = live.tree.header
+        header, origin = live.tree.header, live.tree.origin
+        step = OriginStep(HERE if origin is None else origin.agent, live.session_id)
+        lineage = (*(() if origin is None else origin.lineage), step)
         session = ExportedSession(
             session_id=live.session_id, timestamp="" if header is None else header.timestamp, cwd=cwd,
             title=moment.title, tags=moment.tags, parent_session=None, entries=[],
             leaf=moment.leaf_id if params.leaf_id is UNSET else params.leaf_id,
+            agent=None if origin is None else origin.agent, lineage=lineage,
         )  # fmt: skip
-        work = await asyncio.to_thread(_work, session, found, live.blobs, agent, environ, self._documents)
-        if sum(map(len, work.blocks)) > SMALL_BYTES:
+        version = await asyncio.to_thread(self._version_of, AGENTS[agent], environ)
+        work = NativeWork(session, agent, environ, self._documents, version)
+        batches = (found[it : it + ROWS_A_STEP] for it in range(0, len(found), ROWS_A_STEP))
+        if sum(map(len, found)) > SMALL_BYTES:
             try:
-                return await run_in_child_process(write_native, work)
+                return await run_on_pieces(write_native, _pieces(batches, live.blobs), work)
             except ChildNotStarted as error:
                 log.warning("a resume slows down other requests: %s", error)
-        return await asyncio.to_thread(write_native, work)
+        return await asyncio.to_thread(lambda: write_native(in_pieces(found, live.blobs.find), work))
 
 
 def _environ(given: Mapping[str, str] | None) -> dict[str, str]:
@@ -128,12 +151,11 @@ def _path_lines(live: LiveSession, row: int) -> Steps[list[bytes]]:
     return found
 
 
-def _work(
-    session: ExportedSession, found: list[bytes], blobs: SessionBlobs, agent: str, environ: Mapping[str, str],
-    documents: str,
-) -> NativeWork:  # fmt: skip
-    whole = blocks_of(restore_blobs.restore(line, blobs.find) for line in found)
-    return NativeWork(session, whole, agent, environ, documents)
+async def _pieces(
+    batches: Iterable[Sequence[bytes]], blobs: SessionBlobs
+) -> AsyncIterator[Iterator[LinePiece]]:
+    for batch in batches:
+        yield in_pieces(batch, blobs.find)
 
 
 def _result(

@@ -6,7 +6,7 @@ has continued that file, another one is written. The work is pure computation an
 
 import contextlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -15,15 +15,16 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.agents.agent import NewFile, WrittenSession
-from sessiond.agents.opencode_model import opencode_model
+from sessiond.agents.opencode.model import opencode_model
 from sessiond.agents.table import AGENTS
+from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.hub.errors import IncompatibleParams
 from sessiond.hub.native.originals import messages_in_database
+from sessiond.hub.transfer.lines_with_blobs import LinePiece, restored
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget, target_of
 from sessiond.session.dialects.native_turns import iso
-from sessiond.session.dialects.writing import NATIVE_WRITERS
 from sessiond.session.tree import lines
 from sessiond.session.tree.entries import COMMAND_FIELD
 from sessiond.store.files.folders import new_file, sync_folder, temporary, write_file
@@ -35,21 +36,21 @@ MAX_GENERATIONS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class NativeWork:
-    """A session to write for an agent.
+    """A session to write for an agent, without the lines of its path.
 
     Attributes:
         session: The session without its entries. Its folder is a real path.
-        blocks: The entries of the path, as lines joined by newlines.
         agent: The name of the agent.
         environ: The environment variables that tell where agents keep their sessions.
         documents: The folder for files that an agent imports.
+        version: The version of the agent that writes sessions here; None if it is not known.
     """
 
     session: ExportedSession
-    blocks: list[bytes]
     agent: str
     environ: Mapping[str, str]
     documents: str
+    version: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +66,20 @@ class NativeWritten:
     must_be_imported: bool
 
 
-def write_native(work: NativeWork) -> NativeWritten:
+def write_native(pieces: Iterable[LinePiece], work: NativeWork) -> NativeWritten:
     """Write a session of an agent.
 
     Raises:
         IncompatibleParams: The path has no message.
         OSError: A file cannot be written.
     """
-    decoded = (lines.loads(line) for block in work.blocks for line in block.split(b"\n"))
-    entries = [fields.without(entry, COMMAND_FIELD) for entry in decoded]
+    entries = [fields.without(lines.loads(line), COMMAND_FIELD) for line in restored(pieces)]
     if not any(fields.type_of(it) == "message" for it in entries):
         raise IncompatibleParams("the path has no message to go on from")
     session = replace(work.session, entries=entries)
     model = opencode_model(work.environ) if work.agent == "opencode" else None
     for generation in count():
-        target = target_of(work.agent, session, generation=generation, model=model)
+        target = target_of(work.agent, session, generation=generation, model=model, version=work.version)
         losses = ConversionLosses()
         data = NATIVE_WRITERS[work.agent](session, losses, target)
         file = _file(work, target)

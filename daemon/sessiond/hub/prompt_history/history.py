@@ -18,7 +18,7 @@ from sessiond.hub import clock
 from sessiond.hub.errors import CursorExpired, Draining, IncompatibleParams
 from sessiond.hub.prompt_history.additions import NewPrompt
 from sessiond.protocol import types as t
-from sessiond.session.content import preview
+from sessiond.session.content import preview, typed_words
 from sessiond.session.tree.tree import NewRow
 from sessiond.store.errors import StorageFailed
 
@@ -221,10 +221,11 @@ def _text_of(line: bytes) -> str:
     message = preview.decoded(line).get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
-        return content
+        return typed_words.typed(content) or typed_words.command_in(content) or ""
     blocks = content if isinstance(content, list) else []
     texts = [block.get("text") for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
-    return "\n".join(text for text in texts if isinstance(text, str))
+    words = "\n".join(filter(None, (typed_words.typed(text) for text in texts if isinstance(text, str))))
+    return words or typed_words.command_in(content) or ""
 
 
 def _place(cursor: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ WINDOW: Final = 240
 MAX_CHARS: Final = 20_000
 """The characters of a text that are examined."""
 _MAX_OCCURRENCES: Final = 600
-_SENTENCE_END: Final = re.compile(r"[.!?]\s+|\s*\n\s*")
+_SENTENCE_END: Final = re.compile(r"[.!?]\s+|\n\s*")
 _BEFORE: Final = 120
 """The characters before the best part in which words of the subject are looked for."""
 _MAX_SUBJECT: Final = 480

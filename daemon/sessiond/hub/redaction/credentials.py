@@ -1,36 +1,27 @@
-"""Finds secrets without a known format by the words around them: `password=…`, `Authorization: …`, cookies.
+"""Finds secrets without a known format by their place: in headers, cookies, addresses and commands.
 
-A name such as `password` or `api_key` is not sufficient, because transcripts contain much code that uses such names.
-The value must look like a secret, too; `looks_secret` decides that.
+`assignments` finds the values of names such as `password`.
 """
 
-import itertools
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
+from sessiond.hub.redaction.assignments import assigned
+from sessiond.hub.redaction.commands import COMMANDS, HASHES, OPTIONS, PASSWORDS
+from sessiond.hub.redaction.likely_values import looks_secret, may_be_secret
+from sessiond.hub.redaction.members import in_members
+from sessiond.hub.redaction.printed_secrets import printed
 from sessiond.hub.redaction.spans import Span
+from sessiond.hub.redaction.tables import in_tables
 
-_PASSWORD: Final = r"passw(?:or)?d|passwd|passphrase|passcode|pwd|pgpass"
-_KEY: Final = (
-    r"secret|token|credentials?|(?:api|access|auth|secret|account|private|encryption|signing|shared|master|service)[_-]?key"
-    r"|auth|(?<![a-z])pat"
-)
-_SUFFIX: Final = r"(?:[_-]?(?:v?\d{1,3}|base64|b64|prod|production|dev|test|staging|live|value|default))?"
-_NAME: Final = rf"(?:(?P<password>{_PASSWORD})|{_KEY}){_SUFFIX}"
-"""The end of the name of a setting that holds a secret."""
-_QUOTE: Final = r"""\\{0,3}["'`]"""
+_QUOTED: Final = r"(?P<quote>[\"'])(?P<quoted>[^\r\n]{4,200}?)(?P=quote)"
+_VALUE: Final = rf"(?:{_QUOTED}|(?P<value>[^\s\"'`]{{4,200}}))"
+"""The value of an option: in quotes it has any characters."""
 
 # The expressions below are applied to texts in lower case, which is faster than ignoring case. An expression is only
-# applied if the text contains one of its hints.
-
-_ASSIGNED: Final = re.compile(
-    rf"{_NAME}(?:{_QUOTE})?\]?\s{{0,4}}(?:=>|:=|=|:)\s{{0,4}}"
-    rf"(?:(?P<open>{_QUOTE})(?P<quoted>[^\r\n]{{4,4096}}?)(?P=open)|(?P<bare>(?:[^\s\"'`,;)\]}}\\&]|&(?![\w.-]+=)){{4,4096}}))"
-)
-"""`NAME=value`, `name: value`, `"name": "value"`, in settings files, code, JSON and shell commands."""
-_ASSIGNED_HINTS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "auth", "pat")
+# applied if the text contains one of its hints. Repetitions are bounded or possessive, so the time of a search grows
+# with the length of a text and no faster (`tests/test_patterns.py`).
 
 _COOKIES: Final = re.compile(
     r"(?:cookie[\"'\\]*\s*[:=]|curl\b[^\r\n]{0,400}?\s(?:-b|--cookie))\s*[\"'\\]*(?P<value>[^\r\n\"'`\\]{8,8192})"
@@ -39,7 +30,10 @@ _COOKIES_HINTS: Final = ("cookie", "curl")
 _COOKIE: Final = re.compile(r"(?P<name>[^\s=;,]{1,100})=(?P<value>[^\s;,]{8,})")
 _COOKIE_ATTRIBUTES: Final = frozenset(("path", "domain", "expires", "max-age", "samesite", "priority"))
 
-_ADDRESS: Final = re.compile(r"://[^\s:/@\"']{0,200}:(?P<value>[^\s/@\"'`]{3,400})@")
+_ADDRESS: Final = re.compile(
+    r"://(?:[^\s:/@\"']{0,200}:(?P<value>[^\s/\"'`]{3,400})@|(?P<user>[a-z0-9_-]{20,200}+)@)"
+)
+"""An address with a password, or with a token in place of the user."""
 
 _RULES: Final = (
     (
@@ -48,8 +42,9 @@ _RULES: Final = (
     ),
     ("Bearer Token", 12, ("bearer",), r"bearer\s+(?P<value>[a-z0-9._~+/=-]{12,})"),
     (
-        "netrc Password", 4, ("machine", "default"),
-        r"\b(?:machine\s+\S+|default)(?:\s+(?:login|account)\s+\S+)*\s+password\s+(?P<value>\S{4,})",
+        "netrc Password", 4, ("machine ", "default login", "default\n"),
+        r"\b(?:machine\s{1,20}+\S{1,200}+|default)(?:\s{1,20}+(?:login|account)\s{1,20}+\S{1,200}+){0,2}"
+        r"\s{1,20}+password\s{1,20}+(?P<value>\S{4,})",
     ),
     (
         "URL Parameter", 8, ("?", "&"),
@@ -58,44 +53,102 @@ _RULES: Final = (
     ),
     (
         "Secret", 8, ("--",),
-        r"--(?:[a-z0-9]+-){0,4}(?:password|passwd|passphrase|token|secret|api-?key|access-?key)\s+(?P<value>[^\s\"'`]{8,})",
+        r"--(?:[a-z0-9]+-){0,4}(?:password|passwd|passphrase|token|secret|(?:api|access|private)-?key)\s+(?P<value>[^\s\"'`]{8,})",
     ),
-    ("Password", 4, ("sshpass",), r"sshpass\s+-p\s{0,2}[\"']?(?P<value>[^\s\"'`]{4,200})"),
+    ("Password", 4, ("sshpass",), rf"sshpass\s+-p\s{{0,2}}{_VALUE}"),
+    ("Password", 4, ("sshpass",), rf"sshpass[\"']\s{{0,4}}+,\s{{0,4}}+[\"']-p[\"']\s{{0,4}}+,\s{{0,4}}+{_VALUE}"),
+    ("Password", 4, ("securestring",), rf"convertto-securestring\s{{1,4}}+(?:-string\s{{1,4}}+)?{_VALUE}"),
     (
-        "Password", 4, ("mysql", "mariadb"),
-        r"(?:mysql|mariadb)[a-z-]*\b[^\r\n|;&]{0,200}?\s-p[\"']?(?P<value>[^\s\"'`]{4,200})",
+        "Password", 4, ("password ", "secret "),  # of a network device, behind the number of its encoding
+        r"(?:password|secret)[ \t]{1,4}+[0-9][ \t]{1,4}+(?P<value>[^\s\"']{4,200})",
     ),
-    ("Password", 4, (" login",), r" login\b[^\r\n|;&]{0,200}?\s-p\s+[\"']?(?P<value>[^\s\"'`]{4,200})"),
-    ("Password", 4, ("redis-cli",), r"redis-cli\b[^\r\n|;&]{0,200}?\s-a\s+[\"']?(?P<value>[^\s\"'`]{4,200})"),
+    (
+        "Password", 4, ("auth",),
+        r"(?:auth[\"']?\s{0,4}+[:=]\s{0,4}+[(\[]|basic_?auth\()\s{0,8}+(?P<q>[\"'])[^\"'\r\n]{1,100}+(?P=q)\s{0,4}+,\s{0,8}+(?:some\()?"
+        rf"{_VALUE}",
+    ),
+    ("Basic Auth Credentials", 16, ("basic ",), r"\bbasic[ ]{1,4}+(?P<value>[a-z0-9+/]{16,4096}+={0,2})"),
+    (
+        "Password", 4, ("thin:", "sqlplus"),
+        r"(?:thin:|sqlplus[^\r\n]{0,40}?\s)[\w.$-]{1,60}+/(?P<value>[^\s@\"']{4,200}+)@",
+    ),
+    (
+        "Password", 4, ("> auth ",),
+        r">[ ]auth[ ]{1,4}+(?:[\w-]{1,60}+[ ]{1,4}+)?(?P<value>[^\s\"']{4,200}+)(?=[\r\n]|$)",
+    ),
+    (
+        "Secret", 16, ("oauth\"", "token\"", "bearer\""),  # tokens by host, as in auth.json of Composer
+        r"(?:oauth|token|bearer)\"\s{0,8}+:\s{0,8}+\{\s{0,40}+\"[^\"\s]{1,100}+\"\s{0,8}+:\s{0,8}+\""
+        r"(?P<value>[^\"\s]{16,400}+)\"",
+    ),
+    ("Secret", 20, ("unseal key",), r"unseal\ key\ \d{1,2}+:\s{1,4}+(?P<value>[a-z0-9+/=]{20,200}+)"),
+    (
+        "Secret", 16, ("cat ",),  # a file whose name says that it holds a key
+        r"cat[ ](?:[^\s|;&]{0,200}?(?:\.key|secret|token|passw)[^\s|;&]{0,40}+)[ \t]{0,4}+\r?\n"
+        r"(?P<value>[^\s\"':=]{16,400}+)(?=[ \t]{0,4}+(?:[\r\n]|$))",
+    ),
+    (
+        "Private Key", 16, ("kty",),  # the private members of a JSON Web Key
+        r"[\"'](?:d|k|p|q|dp|dq|qi)\\{0,3}+[\"']\s{0,4}+:\s{0,4}+\\{0,3}+[\"'](?P<value>[a-z0-9_-]{16,4096}+)",
+    ),
+    (
+        "Docker Token", 16, (".docker",),
+        r"\.docker(?:configjson|cfg)[\"']?\s{0,4}+[:=]\s{0,4}+[\"']?(?P<value>[a-z0-9+/=]{16,})",
+    ),
+    (
+        "Recovery Phrase", 20, ("mnemonic", "phrase"),
+        r"(?:mnemonic|(?:seed|recovery|secret)[ _-]?phrase)[\w ]{0,20}?[\"']?\s{0,4}+[:=][\s\"']{0,8}+"
+        r"(?P<value>(?:[a-z]{3,8}+[ ]){11,23}+[a-z]{3,8}+)",
+    ),
+    (
+        "Recovery Codes", 8, ("recovery code", "backup code", "scratch code"),
+        r"(?:recovery|backup|scratch)[ ]codes?[^\r\n]{0,100}+"
+        r"(?P<value>(?:\r?\n[ \t>*-]{0,8}+(?:\d{1,2}[.)][ \t])?"
+        r"(?=[a-z-]{0,16}\d)[a-z0-9]{4,12}(?:-[a-z0-9]{4,12}){0,3}+){2,24}+)",
+    ),
+    (
+        "Password", 4, ("%",),
+        r"\s(?:-u|--user)[ =]{0,4}+[\"']?[\w.\\-]{1,100}+%(?P<value>[^\s\"'`%]{4,200})",
+    ),
+    (
+        "Password", 6, ("stdin", "sudo"),
+        rf"(?:echo|printf)\s{{1,4}}+(?:-n\s{{1,4}}+)?{_VALUE}\s{{0,4}}+\|[^\r\n|]{{0,200}}?(?:--password-stdin|sudo\s{{1,4}}+-s)",
+    ),
     (
         "Password", 4, ("curl",),
-        r"curl\b[^\r\n|;&]{0,400}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"'`]{4,200})",
+        r"curl\b[^\r\n|;&]{0,400}?\s(?:-u|--user)[ =]?(?:"
+        r"(?P<quote>[\"'])[^\s:\"']{1,100}:(?P<quoted>[^\r\n]{4,200}?)(?P=quote)"
+        r"|[^\s:\"']{1,100}:(?P<value>[^\s\"'`]{4,200}))",
+    ),
+    (
+        "Password Hash", 20, ("$",),
+        r"(?<![\w$])(?P<value>\$(?:apr1|[1567y]|gy|2[abxy]|md5|sha1|argon2[a-z]{0,2}|scrypt|pbkdf2[a-z0-9-]{0,20})"
+        r"\$[./a-z0-9$=,+-]{20,400}+)",
+    ),
+    (
+        "Password", 4, (":",),  # .pgpass
+        r":(?:[0-9]{1,5}|\*):[a-z_*][\w*-]{0,80}+:[a-z_*][\w*.@-]{0,80}+:"
+        r"(?P<value>(?:\\[:\\]|[^\s:\\]){4,200}+)(?=[\r\n]|$)",
+    ),
+    (
+        "Cookie", 8, ("\t",),  # a file of cookies
+        r"(?:true|false)\t/[^\t\r\n]{0,200}+\t(?:true|false)\t\d{1,12}+\t[^\t\r\n]{1,200}+\t(?P<value>[^\t\r\n]{8,4096}+)",
+    ),
+    (
+        "Webhook", 20, ("hook",),
+        r"hooks?[a-z0-9/._@%-]{0,200}?/(?P<value>[a-z0-9_-]{24,400}+)(?=[/\s\"'`<>)?\],;.]|$)",
     ),
 )  # fmt: skip
 """For each rule: the kind of secret, its minimum length in characters, the hints, and the expression."""
-_PATTERNS: Final = tuple((kind, least, hints, re.compile(pattern)) for kind, least, hints, pattern in _RULES)
-
-_HINTS: Final = (
-    "://",
-    *_COOKIES_HINTS,
-    *_ASSIGNED_HINTS,
-    *(hint for _, _, hints, _ in _RULES for hint in hints),
+_PATTERNS: Final = tuple(
+    (gates, [(kind, least, hints, re.compile(pattern)) for kind, least, hints, pattern in rules])
+    for gates, rules in (
+        (("",), _RULES + COMMANDS + HASHES),
+        ((" -", "\t-"), OPTIONS),
+        (("pass",), PASSWORDS),
+    )
 )
-_ANY_HINT: Final = re.compile("|".join(map(re.escape, _HINTS)))
-
-_PLACEHOLDER: Final = re.compile(
-    r"""<[^>]*>?$ | [\[{(] | \*+$ | \.{2,} | \$[a-z_{(] | %[sd({] | %\w+%$ | --?[a-z] | x{3,} | 0{6,}
-    | 1234567?8?9?0?$ | your | my[_-] | some[_-] | example | changeme | change[_-]me
-    | placeholder | dummy | fake | foo | bar$ | redacted | none$ | null$ | nil$ | true$ | false$ | undefined$ | string$
-    | (?:process|os|env|environ|self|this|cls|config|settings|secrets|vars|var|data|local|params|args|request)\b[.\[(]
-    | [a-z]+:// | (?:\.{0,2}|~)/[\w.-]+/""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_CODE: Final = re.compile(r"[(){}\[\]<>|]|\$\w|=>|->|::|\bawait\b")
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z_]*[0-9]?(?:\.[A-Za-z_]\w{0,29})*")
-_WORDS_ONLY: Final = re.compile(r"[^\W\d]+(?:[-./:@][^\W\d]+)*")
-_DOTTED_NAME: Final = re.compile(r"[A-Za-z_]\w{0,29}(?:\.[A-Za-z_]\w{0,29})+")
-_ONE_OF_US: Final = re.compile(r"passw|secret|token|credential|api_?key", re.IGNORECASE)
+"""The compiled rules by what a text with a match of any of them contains."""
 
 
 def by_context(text: str) -> list[Span]:
@@ -104,52 +157,44 @@ def by_context(text: str) -> list[Span]:
     if len(lowered) != len(text):  # the lower case of some letters is more than one character
         lowered = "".join(it.lower() if it.isascii() else it for it in text)
 
-    if _ANY_HINT.search(lowered) is None:
-        return []
-
     def matches(hints: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
-        for hint in hints:  # a loop, since `any` with a generator takes longer than the search
-            if hint in lowered:
-                return pattern.finditer(lowered)
-        return iter(())
+        return pattern.finditer(lowered) if any(hint in lowered for hint in hints) else iter(())
 
     spans = [
         Span(*span, "Basic Auth Credentials")
         for found in matches(("://",), _ADDRESS)
-        if _may_be_secret(text[slice(*(span := found.span("value")))])
+        for span in (found.span("value" if found["user"] is None else "user"),)
+        if (may_be_secret if found["user"] is None else _is_key)(text[slice(*span)])
     ]
-    for kind, least, hints, pattern in _PATTERNS:
-        for found in matches(hints, pattern):
-            span = found.span("value")
-            if looks_secret(text[slice(*span)], least=least):
-                spans.append(Span(*span, kind))
+    for gates, rules in _PATTERNS:
+        if any(it in lowered for it in gates):
+            for kind, least, hints, pattern in rules:
+                for hint in hints:  # a loop, since `any` with a generator takes longer than the search
+                    if hint in lowered:
+                        spans += _found(text, lowered, kind, least, pattern)
+                        break
     for found in matches(_COOKIES_HINTS, _COOKIES):
         spans += _in_cookies(text, *found.span("value"))
-    for found in matches(_ASSIGNED_HINTS, _ASSIGNED):
-        spans += _assigned(text, found)
-    return spans
+    return [
+        *spans,
+        *assigned(text, lowered),
+        *in_members(text, lowered),
+        *printed(text, lowered),
+        *in_tables(text),
+    ]
 
 
-def assigned_secret(name: str, value: str) -> str | None:
-    """Return the kind of secret if a field called `name` with this value holds one, or None."""
-    kind = _kind_of_field(name) if len(name) > _MAX_CACHED_CHARACTERS else _cached_kind_of_field(name)
-    if kind is None or not _is_worth(value, is_password=kind == "Password", is_quoted=True):
-        return None
-    return kind
+def _found(text: str, lowered: str, kind: str, least: int, pattern: re.Pattern[str]) -> Iterator[Span]:
+    """Yield the secrets that an expression finds."""
+    for found in pattern.finditer(lowered):
+        span = found.span("quoted" if found.groupdict().get("quoted") is not None else "value")
+        if looks_secret(text[slice(*span)], least=least):
+            yield Span(*span, kind)
 
 
-def _kind_of_field(name: str) -> str | None:
-    """Return the kind of secret that a field with this name may hold, or None."""
-    found = _FIELD.fullmatch(name)
-    if found is None:
-        return None
-    return "Password" if found["password"] else "Secret"
-
-
-_MAX_CACHED_CHARACTERS: Final = 64
-_cached_kind_of_field = lru_cache(1_000)(_kind_of_field)
-
-_FIELD: Final = re.compile(rf".{{0,200}}?{_NAME}", re.IGNORECASE)
+def _is_key(value: str) -> bool:
+    """Return whether the user of an address is a key."""
+    return looks_secret(value, least=20) and any(it.isdigit() for it in value)
 
 
 def _in_cookies(text: str, start: int, end: int) -> list[Span]:
@@ -158,55 +203,3 @@ def _in_cookies(text: str, start: int, end: int) -> list[Span]:
         for it in _COOKIE.finditer(text, start, end)
         if it["name"].lower() not in _COOKIE_ATTRIBUTES and looks_secret(it["value"], least=8)
     ]
-
-
-def _assigned(text: str, found: re.Match[str]) -> list[Span]:
-    group = "bare" if found["quoted"] is None else "quoted"
-    is_password = found["password"] is not None
-    start, end = found.span(group)
-    if not _is_worth(text[start:end], is_password=is_password, is_quoted=group == "quoted"):
-        return []
-    return [Span(start, end, "Password" if is_password else "Secret")]
-
-
-def _is_worth(value: str, *, is_password: bool, is_quoted: bool) -> bool:
-    """Return whether the value of an assignment is a secret and not code, prose or an example."""
-    if any(it.isspace() for it in value):
-        return False  # prose, such as the label of a field
-    if is_password and is_quoted and len(value) >= 12 and _IDENTIFIER.fullmatch(value) is not None:
-        return _ONE_OF_US.search(value) is None and "_" not in value and "." not in value
-    if is_password and is_quoted:
-        return looks_secret(value, least=4, may_be_digits=True)
-    return looks_secret(value, least=6 if is_password else 10, may_be_digits=is_password)
-
-
-def looks_secret(value: str, *, least: int, may_be_digits: bool = False) -> bool:
-    """Return whether a text may be a password or a key. Placeholders, names, paths, code and words are not.
-
-    Args:
-        value: The text.
-        least: The minimum length in characters.
-        may_be_digits: Whether six or more digits alone count: as a password they do, as the value of `token` they may
-            be a number of tokens.
-    """
-    if len(value) < least or not _may_be_secret(value) or _DOTTED_NAME.fullmatch(value):
-        return False
-    if value.isdigit():
-        return may_be_digits and len(value) >= 6
-    if _ONE_OF_US.search(value) and not any(it.isdigit() for it in value):
-        return False
-    if any(it.isdigit() for it in value):
-        return _IDENTIFIER.fullmatch(value) is None or len(value) < 16 or _is_mixed(value)
-    return _is_mixed(value) or (len(value) >= 8 and not _WORDS_ONLY.fullmatch(value))
-
-
-def _may_be_secret(value: str) -> bool:
-    """Return whether a text is neither a placeholder nor code."""
-    return not _PLACEHOLDER.match(value) and not _CODE.search(value)
-
-
-def _is_mixed(value: str) -> bool:
-    """Return whether upper and lower case change too often for words, even for wordsJoinedLikeThese."""
-    letters = [it for it in value if it.isalpha()]
-    changes = sum(a.islower() != b.islower() for a, b in itertools.pairwise(letters))
-    return changes >= 4 and changes * 4 >= len(letters)

@@ -4,9 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from sessiond.hub.redaction import credentials
-from sessiond.hub.redaction.provider_keys import ProviderKeys, by_pattern, private_keys
+from sessiond.hub.redaction.assignments import assigned_secret
+from sessiond.hub.redaction.credentials import by_context
+from sessiond.hub.redaction.members import VALUES, names_in
+from sessiond.hub.redaction.provider_keys import ProviderKeys, by_name, by_pattern, private_keys
+from sessiond.hub.redaction.shown_text import shown_text
 from sessiond.hub.redaction.spans import Span, without_overlaps
+from sessiond.hub.redaction.wrapped_lines import unwrapped
 
 _KEPT_FIELDS: Final = frozenset(
     ("type", "id", "parentId", "timestamp", "role", "targetId", "fromId", "firstKeptEntryId")
@@ -18,6 +22,8 @@ _MAX_HARMLESS_CHARACTERS: Final = 64
 """Characters of such a text."""
 _PART: Final = 16_384
 """Limit of characters in one search by Python's regular expressions, which holds the interpreter lock."""
+_OVERLAP: Final = 8_192
+"""Characters of a line that are searched twice where the line is longer than a part: a secret may cross its end."""
 
 
 class Redactor:
@@ -29,7 +35,7 @@ class Redactor:
 
     def __init__(self, keys: ProviderKeys | None = None) -> None:
         by_rule = () if keys is None else (keys.find,)
-        self._finders = (by_pattern, *by_rule, credentials.by_context)
+        self._finders = (by_pattern, *by_rule, by_name, by_context)
         self._harmless: set[str] = set()
         """Short texts without secrets, such as the keys of objects, which occur in nearly every entry."""
         self.found: Counter[tuple[str | None, str]] = Counter()
@@ -87,6 +93,7 @@ class Redactor:
         self, value: dict[str, Any], entry_id: str | None, untouched: frozenset[str]
     ) -> dict[str, Any]:
         clean: dict[str, Any] = {}
+        names = names_in(value)
         for key, it in value.items():
             if key in untouched:
                 clean[key] = it
@@ -94,7 +101,11 @@ class Redactor:
             name = self.text(key, entry_id)
             while name != key and (name in clean or name in value):
                 name += "+"  # two keys of one object were redacted to the same name
-            kind = credentials.assigned_secret(key, it) if isinstance(it, str) else None
+            kind = None
+            if isinstance(it, str):  # as in {"password": …} or {"name": "DB_PASSWORD", "value": …}
+                is_value = bool(names) and key.lower() in VALUES
+                kinds = (assigned_secret(name, it) for name in ((*names, key) if is_value else (key,)))
+                kind = next((kind for kind in kinds if kind is not None), None)
             if kind is None:
                 clean[name] = self.value(it, entry_id)
             else:
@@ -105,17 +116,32 @@ class Redactor:
     def _spans(self, text: str) -> Iterator[Span]:
         yield from private_keys(text)
         parts = [(0, text)] if len(text) <= _PART else list(_parts(text))
+        shown = [
+            (start, it)
+            for start, part in parts
+            for see in (shown_text, unwrapped)
+            if (it := see(part)) is not None
+        ]
         for find in self._finders:
             for start, part in parts:
                 yield from (Span(start + it.start, start + it.end, it.kind) for it in find(part))
+            for start, seen in shown:
+                for it in find(seen.text):
+                    first, end = seen.original(it.start, it.end)
+                    yield Span(start + first, start + end, it.kind)
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield a long text in parts of whole lines, each with its offset. Only a private key spans several lines."""
+    """Yield a long text in parts, each with its offset: of whole lines, where no line is longer than a part.
+
+    Only a private key spans several lines.
+    """
     start = 0
     while start < len(text):
         end = text.rfind("\n", start, start + _PART) + 1 if len(text) - start > _PART else len(text)
-        if not end:
-            end = text.find("\n", start) + 1 or len(text)
-        yield start, text[start:end]
-        start = end
+        if end:
+            yield start, text[start:end]
+            start = end
+        else:
+            yield start, text[start : start + _PART]
+            start += _PART - _OVERLAP

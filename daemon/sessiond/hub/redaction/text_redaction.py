@@ -8,6 +8,7 @@ from sessiond.protocol import types as t
 
 if TYPE_CHECKING:
     from sessiond.hub.redaction.provider_keys import ProviderKeys
+    from sessiond.hub.redaction.redactor import Redactor
 
 
 class TextRedaction:
@@ -21,15 +22,24 @@ class TextRedaction:
         self._keys = keys
 
     async def run(self, params: t.RedactParams) -> t.RedactResult:
-        """Return the texts without secrets. The work is done in a thread."""
-        return await asyncio.to_thread(_redacted, params, await self._keys())
+        """Return the texts without secrets. Each is searched in a thread, so a cancellation takes effect after one."""
+        keys = await self._keys()
+        redactor = await asyncio.to_thread(_redactor, keys)
+        texts = [await asyncio.to_thread(redactor.text, it, None) for it in params.texts]
+        is_incomplete = not await asyncio.to_thread(keys.load)
+        return t.RedactResult(
+            texts=texts, redacted_count=redactor.found.total(), redaction_incomplete=is_incomplete
+        )
+
+    async def cleaner(self) -> Callable[[str], str]:
+        """Return a function that removes the secrets from a text, with all rules loaded. Call it in a thread."""
+        keys = await self._keys()
+        await asyncio.to_thread(keys.load)
+        redactor = await asyncio.to_thread(_redactor, keys)
+        return lambda text: redactor.text(text, None)
 
 
-def _redacted(params: t.RedactParams, keys: "ProviderKeys") -> t.RedactResult:
+def _redactor(keys: "ProviderKeys") -> "Redactor":
     from sessiond.hub.redaction.redactor import Redactor
 
-    redactor = Redactor(keys)
-    texts = [redactor.text(it, None) for it in params.texts]
-    return t.RedactResult(
-        texts=texts, redacted_count=redactor.found.total(), redaction_incomplete=not keys.load()
-    )
+    return Redactor(keys)

@@ -1,7 +1,7 @@
 """Collects unreferenced blobs: marks all referenced blobs, then moves the others to the trash.
 
 Appends are accepted while the logs are read. A blob that is stored or referenced in the meantime is not collected:
-`SessionBlobs.keep` updates its modification time before the line is queued, and only blobs that were last modified
+`SessionBlobs.store` updates its modification time before the line is queued, and only blobs that were last modified
 before the collection started are moved. If a log cannot be read, nothing is collected, because the log may reference
 any blob.
 """

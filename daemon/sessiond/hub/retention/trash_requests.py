@@ -86,11 +86,15 @@ class TrashRequests:
         matches = await self._index.find_by_id(found.session_id, min_prefix=SHORTEST)
         if self._open.cached(found.session_id) is not None or found.session_id in matches.refs:
             raise LogExists(found.session_id)
-        ref = await store.restore(found.ref)
-        self._sessions.log_moved(ref)
+        with self._open.returning():
+            ref = await store.restore(found.ref)
+            self._sessions.log_moved(ref)
         if store is self._memory:
             return await self._open.adopt(await store.open_ref(ref), ephemeral=True)
-        live = await self._open.at_path(ref)
+        try:
+            live = await self._open.at_path(ref)
+        except SessionNotFound:
+            live = await self._open.session(found.session_id)  # another request has moved it already
         if not params.silently:
             await self._restored(live)
         return live

@@ -13,6 +13,10 @@ class Announcements(Protocol):
 
     is_promotion_pending: bool
 
+    @property
+    def has_subscribers(self) -> bool:
+        """Whether clients receive the lines, so that an announcement takes time."""
+
     def committed(self, batch: Batch, first: int, before: SessionBefore | None) -> None:
         """Announce a committed batch whose first row is `first`."""
 

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from sessiond.hub.session.observers import Aspect
+from sessiond.session.tree.origin import FileState, LogOrigin
 from sessiond.session.tree.tree import KIND, NONE, Tree
 
 _LABEL: Final = KIND["label"]
@@ -16,12 +17,16 @@ class SessionBefore(NamedTuple):
     leaf_id: str | None
     title: str | None
     tags: tuple[str, ...]
-    origin_is_gone: bool
+    origin: LogOrigin | None
+    origin_state: FileState
+    has_ended: bool
 
 
 def facts(tree: Tree) -> SessionBefore:
     """Return the facts of a session by its committed rows."""
-    return SessionBefore(tree.committed, tree.leaf_id, tree.title, tree.tags, tree.origin_is_gone)
+    return SessionBefore(
+        tree.committed, tree.leaf_id, tree.title, tree.tags, tree.origin, tree.origin_state, tree.has_ended
+    )
 
 
 def leaf_moved(before: SessionBefore, tree: Tree) -> bool:
@@ -41,6 +46,7 @@ def aspects(before: SessionBefore, tree: Tree) -> list[Aspect]:
         changed.append("tags")
     if any(tree.kind(row) == _LABEL for row in range(before.rows, tree.committed)):
         changed.append("labels")
-    if tree.origin_is_gone != before.origin_is_gone:
+    now = tree.origin, tree.origin_state, tree.has_ended
+    if now != (before.origin, before.origin_state, before.has_ended):
         changed.append("origin")
     return changed

@@ -1,6 +1,7 @@
 """One open session: its id, its holders and subscribers, and the parts that read, maintain and extend its log."""
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterator, Sequence
@@ -245,6 +246,10 @@ class LiveSession:
         """Run long work in steps, interleaved with that of other requests."""
         return self._reader.drive(work)
 
+    def in_use(self) -> contextlib.AbstractContextManager[None]:
+        """Keep the session open during the block."""
+        return self._reader.in_use()
+
     # --- writing: see `AppendQueue` --------------------------------------------------------------------
 
     @property
@@ -309,12 +314,12 @@ class LiveSession:
 
     @property
     def closing_error(self) -> HubError | None:
-        """The error of further writes once the session is being closed; None before."""
+        """The error of further writes once the session is being closed, and of reads after that; None before."""
         return self._maintenance.closing_error
 
     @closing_error.setter
     def closing_error(self, error: HubError | None) -> None:
-        self._maintenance.closing_error = error
+        self._maintenance.closing_error = self.log.closed_error = error
 
     async def retry(self) -> None:
         """Check whether a write-blocked session can be written again; see `LogMaintenance.retry`."""

@@ -9,11 +9,11 @@ from typing import Final, Protocol, TypeVar
 
 from msgspec import UnsetType
 
+from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.errors import EntryNotFound, ForeignDialect
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.context_cache import ContextCache
 from sessiond.hub.session.derived_cache import DerivedCache
-from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.tree import open_index, tree as trees
 from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_batch_reason
 from sessiond.session.tree.lines import NotAnEntry, skim
@@ -302,9 +302,15 @@ class LogReader:
 
     async def drive(self, work: Generator[None, None, T]) -> T:
         """Run long work in steps, interleaved with that of other requests."""
+        with self.in_use():
+            return await run_in_slices(work)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the session open during the block."""
         self.running_jobs += 1
         try:
-            return await run_in_slices(work)
+            yield
         finally:
             self.running_jobs -= 1
 

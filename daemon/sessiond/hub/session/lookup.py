@@ -1,5 +1,6 @@
 """The interface by which the registry finds sessions on disk by id; the index implements it."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from sessiond.protocol import types as t
@@ -11,6 +12,11 @@ class IdMatches(Protocol):
     @property
     def refs(self) -> dict[str, str]:
         """The refs of the sessions whose ids begin with the id, by session id."""
+        ...
+
+    @property
+    def of_agents(self) -> Sequence[str]:
+        """The ids here of sessions that an agent knows by the id."""
         ...
 
     @property

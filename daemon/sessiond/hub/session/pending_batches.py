@@ -9,11 +9,14 @@ cost little more than one that sends the same lines in one request.
 """
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any, Final
 
+from sessiond.hub.execution.slices import TurnBudget
 from sessiond.hub.session import changes
 from sessiond.hub.session.announcements import Announcements
 from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequests, QueuedRequest, SentAppend
@@ -30,6 +33,9 @@ MAX_JOINED: Final = 64
 """The number of requests that join one batch. They are committed in one turn of the event loop."""
 MAX_JOINED_BYTES: Final = 64 * 1024
 """The size in bytes from which no further request joins a batch, so that one notification stays small."""
+
+_telling: Final = TurnBudget(0.005)
+"""The time for commits of sessions with subscribers, of all sessions together. Commits without any come first."""
 
 
 class PendingBatches:
@@ -77,10 +83,13 @@ class PendingBatches:
             await self._empty.wait()
 
     def accepts_batches(self) -> bool:
-        """Whether a batch can be queued now. Batches that the log has finished are committed first."""
+        """Whether a batch can be queued now. Batches that the log has finished are committed first.
+
+        Those of sessions with subscribers may also be committed later, unless the log has refused or moved one.
+        """
         batches = self._batches
-        if batches and batches[0].future.done():
-            self._commit_finished()
+        if batches and batches[0].future.done() and not self._can_wait():
+            self._commit_and_count()
         if not self.is_log_prepared or self._has_drifted:
             return False
         # Without queued batches, another program may have written. With queued batches, the log checks this.
@@ -152,10 +161,30 @@ class PendingBatches:
         """Await the next batch with a callback. The log finishes batches in order, so one callback is enough."""
         waiting = next((batch.future for batch in self._batches if not batch.future.done()), None)
         if waiting is not None and waiting is not self._watched:
-            waiting.add_done_callback(self._commit_finished)
+            waiting.add_done_callback(self._commit_in_turn)
         self._watched = waiting
 
-    def _commit_finished(self, _future: object = None) -> None:
+    def _commit_in_turn(self, _future: object = None) -> None:
+        """Commit the finished batches, in the next turn of the event loop if this one has told enough subscribers."""
+        if self._can_wait():
+            asyncio.get_running_loop().call_soon(self._commit_in_turn)
+        else:
+            self._commit_and_count()
+
+    def _can_wait(self) -> bool:
+        """Whether the finished batches can be committed in the next turn of the event loop, and are to be."""
+        if not (_telling.is_used_up and self._announcements.has_subscribers):
+            return False
+        finished = (it.future for it in takewhile(lambda it: it.future.done(), self._batches))
+        return not any(it.cancelled() or it.exception() is not None or it.result() for it in finished)
+
+    def _commit_and_count(self) -> None:
+        began = time.perf_counter()
+        self._commit_finished()
+        if self._announcements.has_subscribers:
+            _telling.spend(time.perf_counter() - began)
+
+    def _commit_finished(self) -> None:
         """Commit the batches that the log has finished, in log order."""
         batches = self._batches
         if self._has_drifted:
@@ -179,7 +208,7 @@ class PendingBatches:
         if not batches:
             self._empty.set()
         elif batches[0].future.done():
-            asyncio.get_running_loop().call_soon(self._commit_finished)
+            asyncio.get_running_loop().call_soon(self._commit_in_turn)
         else:
             self._watch()
 

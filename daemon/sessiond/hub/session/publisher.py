@@ -49,6 +49,11 @@ class Publisher(Generic[Session]):
         self._growth_observer = growth_observer
         self._title_changed = title_changed
 
+    @property
+    def has_subscribers(self) -> bool:
+        """Whether clients have subscribed to the session."""
+        return len(self._subscribers) > 0
+
     def changed(self, aspects: Sequence[Aspect], origin: t.Origin) -> None:
         """Announce that fields have changed which lists show."""
         self._observer.changed(self._session, aspects, origin)

@@ -8,8 +8,8 @@ import asyncio
 import contextlib
 import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any, Final, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Final, TypeAlias, TypeVar
 
 from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.session.blobs import SessionBlobs
@@ -19,9 +19,12 @@ from sessiond.hub.session.lookup import SessionLookup
 from sessiond.hub.session.observers import NO_OBSERVER, GrowthObserver, SessionObserver
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
+from sessiond.session.dialects.import_builder import session_ids
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Log, Store
 from sessiond.store.errors import LogCopied, LogExists, LogNotFound, LogReplaced, StorageFailed
+
+T = TypeVar("T")
 
 Load: TypeAlias = Callable[[LogReader], Awaitable[None]]
 
@@ -29,6 +32,7 @@ LOADED_TOGETHER: Final = 32
 """The number of sessions that are loaded at the same time. Each uses a file descriptor while it is loaded."""
 _HEADER_BYTES: Final = 64 * 1024
 """The bytes at the start of a log that are searched for its header."""
+_SEARCHES: Final = 5
 SHORTEST: Final = 4
 """The minimum number of characters in an id prefix."""
 
@@ -37,7 +41,6 @@ class OpenSessions:
     """The registry: one `LiveSession` for each log. Loading one session does not block requests for others."""
 
     def __init__(self, files: Store, memory: Store, index: SessionLookup, trash: Trash) -> None:
-        self.takes_images = False
         self.observer: SessionObserver[LiveSession] = NO_OBSERVER
         self.growth_observer: GrowthObserver[LiveSession] = NO_OBSERVER
         self._files = files
@@ -53,6 +56,8 @@ class OpenSessions:
         self._leaving: dict[str, asyncio.Future[None]] = {}  # by ref
         self._leaving_ids: dict[str, asyncio.Future[None]] = {}
         self._gone = 0  # the number of closed logs
+        self._returning: set[asyncio.Future[None]] = set()
+        self._returned = 0  # the number of logs that came back from the trash
         self._closed = False
         self._loads = asyncio.Semaphore(LOADED_TOGETHER)
 
@@ -90,15 +95,45 @@ class OpenSessions:
                 if live is not None:
                     continue
             # Requests that wait for the same session resume in the order of their arrival.
-            live = await _shared(self._finding, session_id, lambda: self._find(session_id))
+            live = await _shared(
+                self._finding, session_id, lambda: self._search(lambda: self._find(session_id))
+            )
         return live
 
     async def at_path(self, path: str) -> LiveSession:
         """Open and return the session in a file. Raises as `session`, `Damaged`, and `LogExists` for a used id."""
         live: LiveSession | None = None
         while live is None or not self.has(live):
-            live = await self._adopt(await self._log_at(path))
+            live = await self._adopt(await self._search(lambda: self._log_at(path)))
         return live
+
+    async def _search(self, find: Callable[[], Awaitable[T]]) -> T:
+        """Return what `find` returns. It is called again if a session came back from the trash meanwhile.
+
+        Such a session is neither where `find` looked first, nor in the trash, where it looked then.
+        """
+        for _ in range(_SEARCHES - 1):
+            count = self._returned, self._gone
+            try:
+                return await find()
+            except (SessionNotFound, SessionTrashed):
+                if self._returning:
+                    await asyncio.wait(self._returning)
+                elif count == (self._returned, self._gone):
+                    raise
+        return await find()
+
+    @contextlib.contextmanager
+    def returning(self) -> Iterator[None]:
+        """Mark a session as coming back from the trash during the block. Requests that do not find it wait."""
+        ended = asyncio.get_running_loop().create_future()
+        self._returning.add(ended)
+        try:
+            yield
+        finally:
+            self._returning.discard(ended)
+            self._returned += 1
+            ended.set_result(None)
 
     async def create(
         self, session_id: str, make: Callable[[], Awaitable[Log]], *, ephemeral: bool
@@ -159,7 +194,9 @@ class OpenSessions:
         if creating := self._creating.get(session_id):
             await asyncio.wait([creating])
         live = self.cached(session_id)
-        return live.log.ref if live is not None else await self._ref_of(session_id)
+        if live is not None:
+            return live.log.ref
+        return await self._search(lambda: self._ref_of(session_id))
 
     async def _ref_of(self, session_id: str) -> str:
         """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
@@ -168,6 +205,8 @@ class OpenSessions:
         ref = matches.refs.get(session_id) if live is None else live.log.ref
         if ref is not None:
             return ref
+        if matches.of_agents:
+            raise await self._absent(session_id, list(matches.of_agents))
         longer = {name for name in (*matches.refs, *self._by_id) if _begins(name, session_id)}
         import difflib  # only errors need it
 
@@ -180,12 +219,13 @@ class OpenSessions:
         """Return the sessions whose id is `params.query` or begins with it; `list_row` describes the open ones."""
         query = params.query
         closed = await self._index.find_by_prefix(query, min_prefix=SHORTEST, limit=params.limit + 1)
-        found = {it.session_id: it for it in closed}
-        found |= {name: list_row(live) for name, live in self._by_id.items() if _begins(name, query)}
+        named = {name: list_row(live) for name, live in self._by_id.items() if _begins(name, query)}
+        found = {it.session_id: it for it in closed if not named or _begins(it.session_id, query)} | named
         rows = [found[name] for name in sorted(found)]
-        return t.ResolveResult(
-            sessions=rows[: params.limit], exact=query in found, more=len(rows) > params.limit
-        )
+        is_exact = query in found
+        if rows and not _begins(rows[0].session_id, query):
+            rows, is_exact = _of_agent(rows, query)
+        return t.ResolveResult(sessions=rows[: params.limit], exact=is_exact, more=len(rows) > params.limit)
 
     async def _log_at(self, path: str, session_id: str | None = None) -> Log:
         """Open the log at a path, which may be outdated if it came from the index.
@@ -226,7 +266,7 @@ class OpenSessions:
 
         `load` reads a session that is not open, or restores it from what is known. Raises `SessionNotFound`.
         """
-        log = await self._log_at(path)
+        log = await self._search(lambda: self._log_at(path))
         try:
             known = self.at(log.ref)
             if known is not None:
@@ -291,7 +331,7 @@ class OpenSessions:
         try:
             async with self._loads:
                 await live.load()
-                live.blobs.takes_images = self._takes_images_of(live)
+                live.blobs.takes_images = takes_images(live)
             if live.tree.damaged:
                 if not live.tree.count_entries():
                     raise Damaged(log.path or log.session_id, live.tree.problems[0])
@@ -313,19 +353,6 @@ class OpenSessions:
         stores = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
         own = store.blobs if store.keeps(log.ref) else None
         return SessionBlobs(own, stores=stores, fallback=store.blobs_beside(log.ref))
-
-    def store_images_as_blobs(self, enabled: bool) -> None:
-        """Set whether images of all new entries are stored as blobs, or only where pi cannot read the session."""
-        self.takes_images = enabled
-        for live in self.all():
-            live.blobs.takes_images = self._takes_images_of(live)
-
-    def _takes_images_of(self, live: LiveSession) -> bool:
-        """Whether images become blobs: by default only if pi cannot read the session.
-
-        pi reads neither sessions in memory nor files with a title slot.
-        """
-        return self.takes_images or live.ephemeral or live.tree.slot_title is not None
 
     @contextlib.asynccontextmanager
     async def leaving(self, ref: str) -> AsyncIterator[None]:
@@ -349,9 +376,29 @@ class OpenSessions:
         return ref not in self._loading_refs and ref not in self._leaving
 
 
+def _of_agent(rows: list[t.ListedSession], query: str) -> tuple[list[t.ListedSession], bool]:
+    """Return the sessions that an id of an agent, or its beginning, names, and whether it is the id of the first one.
+
+    A copy of a whole session has the origin of its source. The session that was read from the agent comes before it.
+    """
+    read = [
+        it for it in rows if it.origin and it.session_id in session_ids(it.origin.agent, it.origin.session_id)
+    ]
+    whole = [it for it in read or rows if it.origin and it.origin.session_id == query]
+    return whole or read or rows, len(whole) == 1
+
+
 def _begins(name: str, prefix: str) -> bool:
     """Whether `prefix` is the session's id or a sufficiently long prefix of it."""
     return name == prefix or (len(prefix) >= SHORTEST and name.startswith(prefix))
+
+
+def takes_images(live: LiveSession) -> bool:
+    """Return whether images of a session become blobs: only if pi cannot read the session.
+
+    pi reads neither sessions in memory nor files with a title slot.
+    """
+    return live.ephemeral or live.tree.slot_title is not None
 
 
 async def _shared(

@@ -207,8 +207,11 @@ class Subscribers:
                 else:
                     self._send_page(subscription, self.read_rows(seqs), seqs)
                 await subscriber.drained()
-        except (StorageFailed, LogReplaced) as error:
-            log.warning("a replay to client %s ended: %s", subscriber.client_id, error)
+        except Exception as error:  # nothing awaits this task, and the subscriber would wait forever
+            is_expected = isinstance(error, StorageFailed | LogReplaced)
+            log.warning(
+                "a replay to client %s ended: %s", subscriber.client_id, error, exc_info=not is_expected
+            )
             subscription.pump = None
             self._drop(subscription)
         else:

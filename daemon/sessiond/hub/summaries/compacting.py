@@ -164,6 +164,8 @@ async def _append_given(
     )
     if params.first_kept_entry_id is None:
         prepared = await _prepare(live, row, settings, None)
+        if prepared.reason == "nothingToSummarize":
+            prepared = await _prepare_short(live, row, settings)
         _require_something_to_compact(prepared)
     else:
         prepared = await _prepare_at_cut(live, row, params.first_kept_entry_id)
@@ -181,6 +183,15 @@ async def _prepare(
     live: LiveSession, row: int, settings: t.CompactionSettings, instructions: str | None
 ) -> Preparation:
     return await live.drive(_preparation_steps(live, row, settings, instructions))
+
+
+async def _prepare_short(live: LiveSession, row: int, settings: t.CompactionSettings) -> Preparation:
+    """Prepare a compaction of a session that is shorter than the kept part: it keeps the last turn, or only its end."""
+    prepared = await _prepare(live, row, msgspec.structs.replace(settings, keep_recent_tokens=1), None)
+    turn = prepared.turn_prefix_ids
+    if turn and len(turn) < len(prepared.entry_ids_to_summarize):
+        return await _prepare_at_cut(live, row, turn[0])
+    return prepared
 
 
 def _preparation_steps(

@@ -193,4 +193,7 @@ async def until_stored(live: LiveSession, origin: t.Origin) -> None:
     live.append([], AT_THE_LEAF, "written", origin, done)
     outcome = await ended
     if isinstance(outcome, Exception):
-        raise outcome
+        try:
+            raise outcome
+        finally:
+            del outcome, ended  # the error would hold its own frames until a garbage collection

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.sync.records import RecordedPosition, SyncRecords
 from sessiond.hub.trash import InTrash, Trash
-from sessiond.session.dialects.recognition import foreign_program_of
 from sessiond.session.union.log_position import LogPosition, position_of, read_position
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed

@@ -15,7 +15,7 @@ from sessiond.protocol import types as t
 from sessiond.session.tree import entries
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
-from sessiond.session.union.comparable import LineSum, comparable, lines_in
+from sessiond.session.union.comparable import LineSum, comparable, is_json, lines_in
 from sessiond.session.union.log_position import LogPosition, position_with
 from sessiond.store.base import Store
 from sessiond.store.errors import LogExists
@@ -24,6 +24,7 @@ _MAX_HEAD_BYTES: Final = 1 << 20
 _MAX_REFUSED: Final = 100
 _STEP_BYTES: Final = 128 * 1024
 REFUSED: Final = "the session has another line with this id"
+NO_JSON: Final = "a line that is not JSON is not stored"
 
 
 class PutHost(Protocol):
@@ -47,12 +48,13 @@ class PutHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _NewLog:
-    """A new session: its header, all its lines, and what they say."""
+    """A new session: its header, all its lines but those that are not JSON, their number, and what the lines say."""
 
     header: entries.Header
     lines: bytes
     tree: Tree
     position: LogPosition
+    damaged_count: int
 
 
 class Puts:
@@ -92,11 +94,11 @@ class Puts:
                 return await self._create(params, params.head, created)
             except LogExists:
                 pass  # it was created meanwhile
-        return await self._add(params, await asyncio.to_thread(lines_in, data), origin)
+        return await self._add(params, origin)
 
-    async def _add(
-        self, params: t.SyncPutParams, offered: Sequence[bytes], origin: t.Origin
-    ) -> t.SyncPutResult:
+    async def _add(self, params: t.SyncPutParams, origin: t.Origin) -> t.SyncPutResult:
+        lines = await asyncio.to_thread(lines_in, params.lines)
+        offered = await asyncio.to_thread(lambda: list(filter(is_json, lines)))
         was_open = self._sessions.cached(params.session_id) is not None
         live = await self._sessions.session(params.session_id)
         if live.ephemeral:
@@ -108,10 +110,13 @@ class Puts:
             live.appending_jobs -= 1
         if not was_open:  # thousands of sessions would otherwise all keep their files open
             await self._sessions.close_unless_in_use(live)
-        refused = [t.RefusedLine(id=name, message=REFUSED) for name in chosen.refused]
+        damaged_count = len(lines) - len(offered)
+        refused = [t.RefusedLine(id=name, message=REFUSED) for name in chosen.refused[:_MAX_REFUSED]]
+        refused += _damaged(min(damaged_count, _MAX_REFUSED - len(refused)))
         return t.SyncPutResult(
             is_new=False, is_outdated=chosen.is_outdated, added_count=len(chosen.new),
-            duplicate_count=chosen.duplicate_count, refused=refused[:_MAX_REFUSED], refused_count=len(refused),
+            duplicate_count=chosen.duplicate_count, refused=refused,
+            refused_count=len(chosen.refused) + damaged_count,
         )  # fmt: skip
 
     async def _create(
@@ -141,9 +146,13 @@ class Puts:
             is_outdated=False,
             added_count=new.tree.committed - 1,
             duplicate_count=0,
-            refused=[],
-            refused_count=0,
+            refused=_damaged(min(new.damaged_count, _MAX_REFUSED)),
+            refused_count=new.damaged_count,
         )
+
+
+def _damaged(count: int) -> list[t.RefusedLine]:
+    return [t.RefusedLine(id="", message=NO_JSON)] * count
 
 
 async def _new_log(params: t.SyncPutParams, head: bytes) -> _NewLog:
@@ -171,16 +180,18 @@ def _reading(head: bytes, data: bytes) -> Steps[_NewLog]:
     """Read the lines of a new log once, in steps: for its bytes, its tree and its position."""
     tree, lines = Tree(), LineSum()
     tree.read(head)
-    parts, start = [head], 0
+    parts, start, damaged_count = [head], 0, 0
     while start < len(data):
         end = data.find(b"\n", start + _STEP_BYTES) + 1 or len(data)
         some = lines_in(data[start:end])
-        lines.add(some)
-        parts.append(b"".join(line + b"\n" for line in some))
+        taken = list(filter(is_json, some))
+        damaged_count += len(some) - len(taken)
+        lines.add(taken)
+        parts.append(b"".join(line + b"\n" for line in taken))
         tree.read(parts[-1])
         start = end
         yield
     tree.finish()
     header = tree.header
     assert header is not None  # the caller has checked the head
-    return _NewLog(header, b"".join(parts), tree, position_with(header, tree, lines))
+    return _NewLog(header, b"".join(parts), tree, position_with(header, tree, lines), damaged_count)

@@ -8,16 +8,16 @@ import functools
 from pathlib import Path
 from typing import Any, Final
 
+from sessiond.agents.cline import reader as cline
 from sessiond.hub.transfer.json_files import object_of, value_of
 from sessiond.session.content import fields
-from sessiond.session.dialects import cline
 
 _HISTORY: Final = "state/taskHistory.json"
 _ORIGIN: Final = "sessionHistoryOrigin"
 
 
 def beside(path: str) -> dict[str, str]:
-    """Return the folder, title, time, provider, model and version that are known of a session, each if it is."""
+    """Return the id, folder, title, time, provider, model and version that are known of a session, each if it is."""
     file = Path(path)
     if not file.name.endswith(cline.SUFFIX):
         found = _history(file.parent.parent.parent / _HISTORY).get(file.parent.name, {})
@@ -27,8 +27,8 @@ def beside(path: str) -> dict[str, str]:
         found = fields.without(object_of(file.parent / f"{file.parent.name}.json"), "metadata")
     about = fields.mapping(found.get("metadata"))
     return _texts(
-        cwd=found.get("cwd"), title=about.get("title"), startedAt=found.get("started_at"),
-        provider=found.get("provider"), model=found.get("model"),
+        sessionId=found.get("session_id"), cwd=found.get("cwd"), title=about.get("title"),
+        startedAt=found.get("started_at"), provider=found.get("provider"), model=found.get("model"),
         version=fields.mapping(about.get(_ORIGIN)).get("version"),
     )  # fmt: skip
 

@@ -20,12 +20,12 @@ class BadFrame(TemplatedError):
         super().__init__(reason=reason)
 
 
-def decompressed(data: bytes, limit: int) -> bytes:
+def decompressed(data: bytes, limit: int | None) -> bytes:
     """Return the content of all frames.
 
     Args:
         data: The compressed bytes.
-        limit: The largest number of bytes that is returned.
+        limit: The largest number of bytes that is returned; None: no limit.
 
     Raises:
         BadFrame: A frame is damaged or cut off, or the content is larger than `limit`.
@@ -41,8 +41,10 @@ def decompressed(data: bytes, limit: int) -> bytes:
     try:
         while chunk := reader.read(_CHUNK):
             size += len(chunk)
-            if size > limit:
-                raise BadFrame(f"its content has more than {limit:,} bytes, which is the limit")
+            if limit is not None and size > limit:
+                raise BadFrame(
+                    f"its content has more than {limit:,} bytes, which is what the free memory allows"
+                )
             found.append(chunk)
     except zstandard.ZstdError as error:
         raise BadFrame(f"a compressed frame is damaged: {error}") from None

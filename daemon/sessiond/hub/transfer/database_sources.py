@@ -1,10 +1,15 @@
-"""Sessions in a database as sources of imports: the path of one is `<path of the database>#<id of the session>`."""
+"""Sessions that are not one file as sources of imports.
+
+The path of one in a database is `<path of the database>#<id of the session>`. That of one in the files of earlier
+versions of OpenCode is the path of its own file; its status is that of all its files.
+"""
 
 from pathlib import Path
 from typing import Final
 
-from sessiond.agents import opencode_database
-from sessiond.agents.opencode_database import LastChange, UnreadableDatabase
+from sessiond.agents.opencode import database as opencode_database, storage as opencode_storage
+from sessiond.agents.opencode.database import LastChange, UnreadableDatabase
+from sessiond.agents.opencode.storage import SessionFiles
 from sessiond.hub.transfer.source_state import FileStatus
 
 _SEPARATOR: Final = ".db#"
@@ -40,6 +45,8 @@ def parts_of(path: str) -> tuple[str, str] | None:
 
 def status_of(path: str) -> FileStatus | None:
     """Return the status of a source; None if there is none, or its database cannot be read."""
+    if opencode_storage.storage_of(path) is not None:
+        return _status_in_storage(path)
     parts = parts_of(path)
     if parts is None:
         return FileStatus.at(path)
@@ -49,6 +56,22 @@ def status_of(path: str) -> FileStatus | None:
     except UnreadableDatabase:
         return None
     return None if database is None or changed is None else status_in(database, changed)
+
+
+def _status_in_storage(path: str) -> FileStatus | None:
+    try:
+        found = opencode_storage.files_of(path)
+    except OSError:
+        return None
+    return None if found is None else status_in_storage(found)
+
+
+def status_in_storage(found: SessionFiles) -> FileStatus:
+    """Return the status of a session in files of earlier versions of OpenCode."""
+    file = found.file
+    return FileStatus(
+        file.st_dev, file.st_ino, file.st_size + found.size, found.modified_ns, file.st_ctime_ns
+    )
 
 
 def status_in(database: FileStatus, changed: LastChange) -> FileStatus:

@@ -1,35 +1,54 @@
 """Finds and reads the session files of other programs. All functions block and run in a thread."""
 
+import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from sessiond.agents import opencode_database
-from sessiond.agents.opencode_database import UnreadableDatabase
+from sessiond.agents import known
+from sessiond.agents.cline import reader as cline
+from sessiond.agents.codex import reader as codex
+from sessiond.agents.cursor import reader as cursor
+from sessiond.agents.gemini import reader as gemini
+from sessiond.agents.opencode import database as opencode_database, storage as opencode_storage
+from sessiond.agents.opencode.database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
-from sessiond.hub.transfer import cline_tasks, compressed, cursor_projects, database_sources, gemini_folders
+from sessiond.hub.transfer import (
+    cline_tasks,
+    codex_forks,
+    compressed,
+    cursor_projects,
+    database_sources,
+    gemini_folders,
+    memory_limit,
+)
+from sessiond.hub.transfer.json_texts import NotText
 from sessiond.hub.transfer.source_state import (
+    Digests,
     FileStatus,
     SourceState,
     digest_of,
     digest_of_companions,
+    digest_of_file,
     is_settled,
 )
-from sessiond.session.dialects import cline, codex, cursor, gemini, known
+from sessiond.hub.transfer.spool import Spool
+from sessiond.hub.transfer.taken_texts import LONG_TEXT, MARK, TakenTexts
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source
 
-MAX_BYTES: Final = 1 << 30
-"""Limit of a file."""
 GROWING_SECONDS: Final = 300.0
 """A file modified less than this many seconds ago may be in use: its last message may be incomplete."""
+MIN_READER_BYTES: Final = 256 * 1024
+"""Bytes from which the state of the reader of a file is kept, so that only what is added is read."""
 NO_ENTRIES: Final = "it has no entries"
 _SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
 _INDEX: Final = "session_index.jsonl"
@@ -56,10 +75,35 @@ class ImportCandidate:
 
 
 class ReadSource(NamedTuple):
-    """The session that was read from a file, and the state of the file."""
+    """The session that was read from a file.
+
+    Attributes:
+        imported: The session.
+        state: The state of the file.
+        reader: The state of its reader, if it can go on.
+        files: The files of the spool with the texts that were taken out of its lines, by hash.
+    """
 
     imported: Imported
     state: SourceState
+    reader: bytes | None = None
+    files: Mapping[str, str] = MappingProxyType({})
+
+
+class _Content(NamedTuple):
+    """The bytes of a source as its reader receives them.
+
+    Attributes:
+        data: The bytes.
+        status: Its status before it was read.
+        is_identified: Whether a source with this status has these bytes.
+        digests: The digests of its own bytes, if texts were taken out of them.
+    """
+
+    data: bytes
+    status: FileStatus
+    is_identified: bool
+    digests: Digests | None = None
 
 
 def find(paths: Iterable[str]) -> list[ImportCandidate]:
@@ -83,42 +127,71 @@ def find(paths: Iterable[str]) -> list[ImportCandidate]:
     return list(found.values())
 
 
-def read(path: str, dialect: str | None, titles: "Titles") -> ReadSource:
+def read(path: str, dialect: str | None, titles: "Titles", spool: Spool | None = None) -> ReadSource:
     """Read the session in a file.
 
     Args:
         path: The file.
         dialect: The format. None: it is detected.
         titles: Finds the titles of Codex sessions.
+        spool: Takes the long texts. None: they stay in the entries.
 
     Raises:
         NotImported: The file is not a session that can be imported.
         OSError: The file cannot be read.
     """
-    data, status, is_identified = _bytes(path)
+    with contextlib.ExitStack() as opened:
+        texts = None if spool is None else TakenTexts(spool)
+        try:
+            return _read_source(path, dialect, titles, texts, opened)
+        except BaseException as error:
+            if texts is not None and texts.files:
+                texts.spool.clear()
+            if isinstance(error, NotText):
+                raise NotImported("it became shorter while it was read") from None
+            raise
+
+
+def _read_source(
+    path: str, dialect: str | None, titles: "Titles", texts: TakenTexts | None, opened: contextlib.ExitStack
+) -> ReadSource:
+    content = _bytes(path, texts, opened)
+    data, status = content.data, content.status
     is_compressed = path.endswith(compressed.SUFFIX)  # by Codex, which no longer writes to such a file
-    growing = not is_compressed and time.time() - status.modified_ns / 1e9 < GROWING_SECONDS
+    growing = not is_compressed and _is_growing(status)
     try:
-        content = compressed.decompressed(data, MAX_BYTES) if is_compressed else data
-        imported, beside = _imported(path, content, status, dialect, titles, growing=growing)
+        source = data
+        if is_compressed:
+            source = compressed.decompressed(data, memory_limit.largest_readable())
+        if texts is not None and content.digests is None:
+            source = texts.shortened(source, growing=growing)
+        imported, beside, reader = _imported(
+            path, source, status, dialect, titles, growing=growing,
+            content=lambda it: _content(it, texts, opened),
+        )  # fmt: skip
+        if texts is not None:
+            imported = texts.put_into(imported)
     except compressed.BadFrame as damage:
         refusal = NotImported(str(damage))
-        refusal.state = _state(data, status, {}, is_settled=is_identified, is_final=True)
+        refusal.state = _state(content, {}, is_final=True)
         raise refusal from None
     except NotImported as refusal:
-        refusal.state = _state(data, status, {}, is_settled=is_identified, is_final=not growing)
+        refusal.state = _state(content, {}, is_final=not growing)
         raise
     is_final = not growing or (imported.report.held_back_count == 0 and data.endswith(b"\n"))
-    return ReadSource(imported, _state(data, status, beside, is_settled=is_identified, is_final=is_final))
+    state = _state(content, beside, is_final=is_final)
+    return ReadSource(imported, state, reader, {} if texts is None else texts.files)
+
+
+def _is_growing(status: FileStatus) -> bool:
+    return time.time() - status.modified_ns / 1e9 < GROWING_SECONDS
 
 
 def reason_to_skip(status: os.stat_result) -> str | None:
     """Return why a file with this status is not read; None if it may be read."""
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
-    if status.st_size > MAX_BYTES:
-        return f"it has {status.st_size:,} bytes; at most {MAX_BYTES:,} are read"
-    return None
+    return memory_limit.reason_to_refuse(status.st_size)
 
 
 def state_if_same_content(path: str, known_state: SourceState) -> SourceState | None:
@@ -128,32 +201,42 @@ def state_if_same_content(path: str, known_state: SourceState) -> SourceState | 
         NotImported: The file is not a regular file, or too large.
         OSError: The file cannot be read.
     """
-    data, status, is_identified = _bytes(path)
-    if len(data) != known_state.consumed_bytes or digest_of(data) != known_state.digest:
+    if _is_in_database(path):
+        content = _bytes_in_database(path, time.time_ns())
+        size, digest = len(content.data), digest_of(content.data)
+    else:
+        with contextlib.ExitStack() as opened:
+            file, status, now_ns = _opened(path, opened)
+            size, digest = status.size, digest_of_file(file, status.size)[0]
+            content = _Content(b"", status, _is_as_before(file, status, now_ns))
+    if size != known_state.consumed_bytes or digest != known_state.digest:
         return None
-    return msgspec.structs.replace(known_state, status=status, is_settled=is_identified)
+    return msgspec.structs.replace(known_state, status=content.status, is_settled=content.is_identified)
 
 
-def _state(
-    data: bytes, status: FileStatus, beside: dict[str, Any], *, is_settled: bool, is_final: bool
-) -> SourceState:
-    consumed = len(data) if is_final else data.rfind(b"\n") + 1
+def _state(content: _Content, beside: dict[str, Any], *, is_final: bool) -> SourceState:
+    if content.digests is not None:
+        consumed, digest = content.digests.whole if is_final else content.digests.lines
+    else:
+        consumed = len(content.data) if is_final else content.data.rfind(b"\n") + 1
+        digest = digest_of(memoryview(content.data)[:consumed])
     return SourceState(
-        status=status, is_settled=is_settled, is_final=is_final, consumed_bytes=consumed,
-        digest=digest_of(memoryview(data)[:consumed]), companions=digest_of_companions(beside),
+        status=content.status, is_settled=content.is_identified, is_final=is_final, consumed_bytes=consumed,
+        digest=digest, companions=digest_of_companions(beside),
     )  # fmt: skip
 
 
 def _imported(
-    path: str, data: bytes, status: FileStatus, dialect: str | None, titles: "Titles", *, growing: bool
-) -> tuple[Imported, dict[str, Any]]:
-    """Return the session in the bytes of a file, and the data from files beside it. Raises `NotImported`."""
+    path: str, data: bytes, status: FileStatus, dialect: str | None, titles: "Titles",
+    *, growing: bool, content: Callable[[str], bytes | None],
+) -> tuple[Imported, dict[str, Any], bytes | None]:  # fmt: skip
+    """Return the session in the bytes of a file, the data from files beside it, and the state of its reader.
+
+    Raises `NotImported`.
+    """
     if not data or data.isspace():
         raise NotImported(NO_ENTRIES)  # its program has just created it
-    head = data[: known.HEAD_BYTES]
-    detected = dialect or known.detect(head)
-    if detected is None and path.endswith(".json"):
-        detected = known.detect(data)
+    detected = dialect or known.detect_whole(data)
     if detected is None:
         raise NotImported("it is not a session file of a known program")
     beside = companions(path, detected, titles)
@@ -163,14 +246,30 @@ def _imported(
         modified=clock.iso(status.modified_ns),
         growing=growing,
         beside=beside,
+        inherited=codex_forks.inherited(path, data, content) if detected == codex.NAME else b"",
     )
     try:
-        imported = known.DIALECTS[detected].read(source)
+        imported, reader = _read(source, detected)
     except RecursionError:
         raise NotImported("it is nested too deeply") from None
     if not imported.conversation_count:
         raise NotImported(NO_ENTRIES)
-    return imported, beside
+    return imported, beside, reader
+
+
+def _read(source: Source, dialect: str) -> tuple[Imported, bytes | None]:
+    """Return the session, and the state of the reader behind all lines if the file is one that is read on."""
+    make = known.DIALECTS[dialect].reader
+    size = len(source.data) + len(source.inherited)
+    if make is None or size < MIN_READER_BYTES or not source.data.endswith(b"\n"):
+        return known.DIALECTS[dialect].read(source), None
+    reader = make(source, None)
+    reader.take(source.lines())
+    state = reader.state()
+    if not source.growing:
+        reader.end()
+    # A text that was taken out of a line that waits would be found by nobody.
+    return reader.result(), None if state is None or MARK in state else state
 
 
 class Titles:
@@ -224,44 +323,89 @@ def companions(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
     return beside
 
 
-def _bytes(path: str) -> tuple[bytes, FileStatus, bool]:
-    """Return the bytes of a regular file, its status before it was read, and whether the status identifies them."""
+def _content(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) -> bytes | None:
+    """Return the content of a file, which may be compressed; None if it cannot be read."""
+    try:
+        content = _bytes(path, texts, opened)
+        data = content.data
+        if path.endswith(compressed.SUFFIX):
+            data = compressed.decompressed(data, memory_limit.largest_readable())
+    except (NotImported, OSError, compressed.BadFrame):
+        return None
+    return data if texts is None or content.digests is not None else texts.shortened(data, growing=False)
+
+
+def _bytes(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) -> _Content:
+    """Return the bytes of a regular file, or of a session in a database, without long texts if the file is large.
+
+    The file is open as long as `opened`.
+    """
+    if _is_in_database(path):
+        return _bytes_in_database(path, time.time_ns())
+    file, status, now_ns = _opened(path, opened)
+    if texts is not None and status.size > LONG_TEXT and not path.endswith(compressed.SUFFIX):
+        data, digests = texts.read(file.fileno(), status.size, growing=_is_growing(status))
+        has_all = digests.whole[0] == status.size
+        return _Content(data, status, has_all and _is_as_before(file, status, now_ns), digests)
+    data = file.read()
+    return _Content(data, status, len(data) == status.size and _is_as_before(file, status, now_ns))
+
+
+def _opened(path: str, opened: contextlib.ExitStack) -> tuple[BinaryIO, FileStatus, int]:
+    """Open a regular file. Returns it with its status, and a time before it was read."""
     now_ns = time.time_ns()
-    if path.endswith(".db") or database_sources.parts_of(path) is not None:
-        return _bytes_in_database(path, now_ns)
     fd = os.open(
         path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     )  # opening a FIFO must not block until it has a writer
-    with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if (reason := reason_to_skip(found)) is not None:
-            raise NotImported(reason)
-        data, before = file.read(), FileStatus.of(found)
-        is_unchanged = len(data) == before.size and FileStatus.of(os.fstat(fd)) == before
-        return data, before, is_unchanged and is_settled(before, now_ns)
+    file = opened.enter_context(os.fdopen(fd, "rb"))
+    found = os.fstat(fd)
+    if (reason := reason_to_skip(found)) is not None:
+        raise NotImported(reason)
+    return file, FileStatus.of(found), now_ns
 
 
-def _bytes_in_database(path: str, now_ns: int) -> tuple[bytes, FileStatus, bool]:
-    """Return what `_bytes` returns, for a session in a database."""
+def _is_as_before(file: BinaryIO, status: FileStatus, now_ns: int) -> bool:
+    """Return whether a file has the status that it had before it was read, and this status identifies its bytes."""
+    return FileStatus.of(os.fstat(file.fileno())) == status and is_settled(status, now_ns)
+
+
+def _is_in_database(path: str) -> bool:
+    return (
+        path.endswith(".db")
+        or database_sources.parts_of(path) is not None
+        or opencode_storage.storage_of(path) is not None
+    )
+
+
+def _bytes_in_database(path: str, now_ns: int) -> _Content:
+    """Return what `_bytes` returns, for a session in a database, or in the files of OpenCode's storage."""
     parts = database_sources.parts_of(path)
+    if parts is None and opencode_storage.storage_of(path) is not None:
+        status, content = database_sources.status_of(path), opencode_storage.document(path)
+        if status is None or content is None:
+            raise NotImported("the session is gone")
+        is_same = database_sources.status_of(path) == status
+        return _Content(content, status, is_settled(status, now_ns) and is_same)
     try:
         if parts is None:
             opencode_database.marks(path)
             raise NotImported("it has no sessions")
-        if (size := opencode_database.size_of(*parts)) > MAX_BYTES:
-            raise NotImported(f"it has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        if (reason := memory_limit.reason_to_refuse(opencode_database.size_of(*parts))) is not None:
+            raise NotImported(reason)
         status = database_sources.status_of(path)
         data = opencode_database.document(*parts)
     except UnreadableDatabase as error:
         raise NotImported(str(error)) from None
     if data is None or status is None:
         raise NotImported("the database has no such session")
-    return data, status, is_settled(status, now_ns)
+    return _Content(data, status, is_settled(status, now_ns))
 
 
 def _below(folder: str) -> Iterator[str]:
     for parent, folders, names in os.walk(str(Path(folder))):
         folders.sort()
+        if opencode_storage.is_storage(parent):
+            folders[:] = ["session"]  # the other folders have the messages
         for name in sorted(names):
             if name.endswith(_SUFFIXES) and not name.endswith(".meta.json"):
                 yield f"{parent.rstrip('/')}/{name}"

@@ -1,24 +1,34 @@
 """Appends the new entries of a source that has grown to its session."""
 
 import asyncio
+import contextlib
 from collections.abc import Container, Sequence
 from typing import Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from sessiond.hub.errors import HubError
+from sessiond.agents.nova import reader as nova
+from sessiond.hub.errors import HubError, LeafConflict
 from sessiond.hub.session import drafts
 from sessiond.hub.session.batches import Outcome
 from sessiond.hub.session.entry_placement import Placement
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.transfer import our_marks
+from sessiond.hub.transfer.leading_file import FileRole
+from sessiond.hub.transfer.leaf_owner import OF_IMPORT, is_above
 from sessiond.protocol import types as t
+from sessiond.session.content import fields
 from sessiond.session.dialects import imported_log, recorded
-from sessiond.session.dialects.import_builder import Imported, ImportedEntry
+from sessiond.session.dialects.import_builder import STATES, Imported, ImportedEntry
+from sessiond.session.listing import info
+from sessiond.session.tree.codes import KIND
+from sessiond.session.tree.tree import Tree
 
 ENTRIES_AT_ONCE: Final = 500
 """Limit of entries in one append."""
+_WITHOUT_WORK: Final = frozenset(KIND[it] for it in ("session_info", "label", "leaf"))
+_ATTEMPTS: Final = 3
 _ADVANCING: Final = Placement(as_found=True)
 _STAYING: Final = Placement(as_found=True, advance=False)
 
@@ -29,6 +39,7 @@ async def append_entries(
     new: Sequence[ImportedEntry],
     origin: t.Origin,
     *,
+    role: FileRole,
     followed_from: str | UnsetType | None = UNSET,
     is_followed: bool = False,
 ) -> None:
@@ -36,14 +47,16 @@ async def append_entries(
 
     The leaf moves to the leaf of the source if it is an imported entry, or the session has none. In a followed session
     it moves if a new entry belongs to the conversation, because the program is there, or if no client has moved it
-    since the last append. In a session that `sessiond acp` records, it moves only to new messages. A title and tags
-    that a client has set are kept in a followed session.
+    since the last append. A state of NOVA replaces the one before, unless work was done here since. In a session that
+    `sessiond acp` records, it moves only to new messages. Of several files of a session, only the one that leads moves
+    it. A title and tags that a client has set are kept in a followed session.
 
     Args:
         live: The session.
         imported: The result of reading the source, or a part of it.
         new: Those of its entries that the session lacks.
         origin: The origin of the entries.
+        role: The relation of the source to the session.
         followed_from: The leaf after the last append from a followed source, if it is known.
         is_followed: Whether the program writes the source at present.
 
@@ -56,17 +69,74 @@ async def append_entries(
     if is_followed:
         new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
         follows = leaf is None or leaf == followed_from or any(it.id in spoken for it in new)
+    if imported.dialect in STATES:
+        follows = _follows_state(live.tree, leaf)
     if leaf is not None and recorded.is_recorded(live.tree, imported):
         # Every process of Gemini CLI begins a file of the session again, with only the context.
         follows = any(it.id in spoken and it.type == "message" for it in new)
+    if role.is_other:
+        follows = role.leads and (follows or not live.tree.count_messages())
+    if imported.is_cut and is_above(live.tree, imported.leaf, leaf):
+        follows = False  # messages are lost in the file, and not taken back
     there = {it.id for it in imported.entries}
+    if not new and follows and leaf != imported.leaf:  # an earlier state is there again
+        await _appended(live, [_leaf_at(live, imported)], _ADVANCING, origin)
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]
-        batch = [_draft(it, imported.dialect, there) for it in some]
+        batch = [_draft(it, imported.dialect, there, live) for it in some]
         is_last = start + ENTRIES_AT_ONCE >= len(new)
         if is_last and follows and some[-1].id != imported.leaf:
-            batch.append(msgspec.json.encode({"type": "leaf", "targetId": imported.leaf}))
-        await _appended(live, batch, _ADVANCING if follows else _STAYING, origin)
+            batch.append(_leaf_at(live, imported))
+        if follows:
+            await _appended(live, batch, _ADVANCING, origin)
+        elif role.is_other:
+            await append_aside(live, batch, origin)
+        else:
+            await _appended(live, batch, _STAYING, origin)
+
+
+async def append_aside(live: LiveSession, batch: Sequence[bytes], origin: t.Origin) -> None:
+    """Append entries that change neither the leaf nor the time of the session's last change, by which lists are sorted.
+
+    Raises as an append does.
+    """
+    for _ in range(_ATTEMPTS):
+        leaf = live.tree.pending_leaf_id
+        if leaf is None:
+            break
+        at = info.summarize(live.tree, live.read_rows).updated_at
+        pointer = msgspec.json.encode({"type": "leaf", "targetId": leaf, "timestamp": at})
+        placement = Placement(as_found=True, expected_leaf_id=leaf)
+        with contextlib.suppress(LeafConflict):  # a client moves it at the same time
+            await _appended(live, [*batch, pointer], placement, origin)
+            return
+    await _appended(live, batch, _STAYING, origin)
+
+
+def replaces_state(tree: Tree, imported: Imported) -> bool:
+    """Return whether a state of NOVA becomes the one of its session."""
+    leaf = tree.pending_leaf_id
+    return leaf != imported.leaf and _follows_state(tree, leaf)
+
+
+def _follows_state(tree: Tree, leaf: str | None) -> bool:
+    """Return whether nothing was said or done here since the last state of NOVA was imported."""
+    row = None if leaf is None else tree.any_row(leaf)
+    while row is not None and row >= 0:
+        if nova.is_state(tree.id(row) or ""):
+            return True
+        if tree.kind(row) not in _WITHOUT_WORK:
+            return False
+        row = tree.parent(row)
+    return True
+
+
+def _leaf_at(live: LiveSession, imported: Imported) -> bytes:
+    """Return the line that sets the leaf. Its id tells that no client moved the leaf (`leaf_owner`)."""
+    name = f"{OF_IMPORT}{fields.digest(imported.leaf or '', str(len(live.tree)))}"
+    # As in a new log: the session was not changed by its program when it was read.
+    pointer = {"type": "leaf", "id": name, "targetId": imported.leaf, "timestamp": imported.timestamp}
+    return msgspec.json.encode(pointer)
 
 
 def _spoken_last(new: Sequence[ImportedEntry], spoken: Container[str]) -> list[ImportedEntry]:
@@ -79,17 +149,18 @@ def _spoken_last(new: Sequence[ImportedEntry], spoken: Container[str]) -> list[I
     return [*beside[:label], *(it for it in new if it.id in spoken), *beside[label:]]
 
 
-def _draft(it: ImportedEntry, dialect: str, there: Container[str | None]) -> bytes:
+def _draft(it: ImportedEntry, dialect: str, there: Container[str], live: LiveSession) -> bytes:
     """Return the draft of an entry. An entry that an append would refuse becomes raw data in a custom entry."""
+    line = imported_log.with_usage(it, dialect)
     try:
-        draft = drafts.read_draft(0, it.line)
+        draft = drafts.read_draft(0, line)
     except HubError as refusal:
         return imported_log.as_preserved(it, dialect, str(refusal))
-    if draft.target is not None and draft.target not in there:
+    if draft.target is not None and draft.target not in there and live.tree.any_row(draft.target) is None:
         return imported_log.as_preserved(
             it, dialect, f"it points to an entry that is not in the file: {draft.target}"
         )
-    return it.line
+    return line
 
 
 async def _appended(
@@ -104,4 +175,7 @@ async def _appended(
     live.append(batch, placement, "synced", origin, done)
     outcome = await ended
     if isinstance(outcome, Exception):
-        raise outcome
+        try:
+            raise outcome
+        finally:
+            del outcome, ended  # the error would hold its own frames until a garbage collection

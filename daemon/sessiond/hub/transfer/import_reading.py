@@ -6,17 +6,20 @@ document. `importing` determines which entries are added to an existing session.
 """
 
 import asyncio
-from collections.abc import Collection, Container
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from sessiond.hub import session_info
-from sessiond.hub.execution.child_process import ChildNotStarted, run_in_child_process
+from sessiond.hub.errors import ChildFailed, ChildNotStarted
+from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.session import entry_placement
-from sessiond.hub.transfer import compressed, database_sources, foreign_files
+from sessiond.hub.transfer import codex_forks, compressed, database_sources, foreign_files
 from sessiond.hub.transfer.foreign_files import ReadSource, Titles
 from sessiond.hub.transfer.source_state import SourceState
+from sessiond.hub.transfer.spool import Spool
 from sessiond.protocol import types as t
+from sessiond.session.content.blobs import referenced_hashes
 from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported
@@ -36,12 +39,10 @@ class Target:
 
     Attributes:
         cwd: Its folder. None: the folder that the source names.
-        images: Whether its images are stored as blobs.
         title_space: Whether its header has space for a later title.
     """
 
     cwd: str | None
-    images: bool
     title_space: bool = True
 
 
@@ -60,6 +61,8 @@ class NewSession:
         imported: The session that was read, without its entries.
         state: The state of the file that was read.
         added: The number of imported entries.
+        reader: The state of the reader of the file, if it can go on.
+        files: The files of the spool with further blobs, by hash.
     """
 
     session_id: str
@@ -72,10 +75,12 @@ class NewSession:
     imported: Imported
     state: SourceState
     added: int
+    reader: bytes | None
+    files: Mapping[str, str]
 
 
 async def read(
-    path: str, dialect: str | None, titles: Titles, taken: Collection[str], target: Target
+    path: str, dialect: str | None, titles: Titles, taken: Collection[str], target: Target, spool: Spool
 ) -> NewSession | ReadSource:
     """Read a file. If it is not yet imported and names no blobs, convert it to a new session, too.
 
@@ -85,19 +90,25 @@ async def read(
         titles: Finds the titles of Codex sessions.
         taken: The ids of the existing sessions.
         target: The properties of a new session.
+        spool: Takes the long texts.
 
     Raises:
         NotImported: The file is not a session that can be imported.
         OSError: The file cannot be read.
         ChildFailed: The child process failed.
     """
-    found = await asyncio.to_thread(_read_unless_large, path, dialect, titles, taken, target)
+    found = await asyncio.to_thread(_read_unless_large, path, dialect, titles, taken, target, spool)
     if found is not None:
         return found
     try:
-        return await run_in_child_process(_read_and_make, path, dialect, titles, frozenset(taken), target)
+        return await run_in_child_process(
+            _read_and_make, path, dialect, titles, frozenset(taken), target, spool
+        )
     except ChildNotStarted:  # the file is then read in a thread, which slows down other requests
-        return await asyncio.to_thread(_read_and_make, path, dialect, titles, taken, target)
+        return await asyncio.to_thread(_read_and_make, path, dialect, titles, taken, target, spool)
+    except (ChildFailed, asyncio.CancelledError):
+        spool.clear()  # the process could not
+        raise
 
 
 def new_session(source: ReadSource, session_id: str, target: Target, find: Find) -> NewSession:
@@ -113,30 +124,29 @@ def new_session(source: ReadSource, session_id: str, target: Target, find: Find)
     """
     imported = source.imported
     cwd = target.cwd or imported.cwd
-    landed = imported_log.new_log(
-        imported, session_id, cwd, images=target.images, find=find, title_space=target.title_space
-    )
+    landed = imported_log.new_log(imported, session_id, cwd, find=find, title_space=target.title_space)
     return NewSession(
         session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs,
         may_refer_to_blobs(landed.log), imported.is_answered, _info(landed.log), replace(imported, entries=[]),
-        source.state, len(imported.entries),
+        source.state, len(imported.entries), source.reader, source.files,
     )  # fmt: skip
 
 
 def _read_unless_large(
-    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
+    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target, spool: Spool
 ) -> NewSession | ReadSource | None:
     """Do what `_read_and_make` does, but return None for a large file."""
-    return None if _size(path) >= LARGE_FILE else _read_and_make(path, dialect, titles, taken, target)
+    return None if _size(path) >= LARGE_FILE else _read_and_make(path, dialect, titles, taken, target, spool)
 
 
 def _read_and_make(
-    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target
+    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target, spool: Spool
 ) -> NewSession | ReadSource:
-    source = foreign_files.read(path, dialect, titles)
+    source = foreign_files.read(path, dialect, titles, spool)
     imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]
-    if session_id in taken or any(may_refer_to_blobs(it.line) for it in imported.entries):
+    own = source.files.keys()
+    if session_id in taken or any(set(referenced_hashes(it.line)) - own for it in imported.entries):
         return source  # the store has the session, or the blobs
     return new_session(source, session_id, target, _find_none)
 
@@ -147,6 +157,7 @@ def _find_none(_digest: str) -> None:
 
 def _size(path: str) -> int:
     size = database_sources.size_of(path)  # reading the file reports an error
+    size += codex_forks.inherited_size(path)
     return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
 
 

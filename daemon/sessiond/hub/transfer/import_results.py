@@ -12,7 +12,8 @@ from sessiond.session.tree import lines
 NOT_THERE: Final = "there is no such file or folder"
 OWN_SESSION: Final = "it is a session of sessiond already"
 BEING_RECORDED: Final = "its present turn is being recorded by sessiond acp"
-UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION, BEING_RECORDED))
+UNTOUCHED_COPY: Final = "it is a copy of a session that is here, and its agent has not gone on with it"
+UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION, BEING_RECORDED, UNTOUCHED_COPY))
 """Reasons to skip a file of an agent that need no attention: a session that just begins, for example."""
 MAX_KINDS: Final = 100
 """Limit of types and of kinds of lines that a result lists for a file."""

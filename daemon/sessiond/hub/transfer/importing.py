@@ -7,54 +7,73 @@ does not move.
 """
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import msgspec
 from msgspec import UNSET
 
-from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
-from sessiond.hub.execution.child_process import ChildFailed
+from sessiond.agents.recognition import foreign_program_of
+from sessiond.hub.errors import ChildFailed, HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.transfer import foreign_files, import_pages, import_reading
-from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, ReadSource, Titles
-from sessiond.hub.transfer.import_appending import append_entries
+from sessiond.hub.transfer import (
+    foreign_files,
+    import_pages,
+    import_reading,
+    leading_file,
+    origin_state,
+)
+from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, ReadSource
+from sessiond.hub.transfer.import_appending import append_entries, replaces_state
 from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
-from sessiond.hub.transfer.import_results import BEING_RECORDED, OWN_SESSION, reason_of, report_fields
+from sessiond.hub.transfer.import_results import (
+    BEING_RECORDED,
+    OWN_SESSION,
+    UNTOUCHED_COPY,
+    reason_of,
+    report_fields,
+)
+from sessiond.hub.transfer.import_run import ImportRun
+from sessiond.hub.transfer.leading_file import FileRole
+from sessiond.hub.transfer.leaf_owner import RESTORED, is_above, is_of_agent
 from sessiond.hub.transfer.reporting import Reporting
-from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
-from sessiond.hub.transfer.source_state import FileStatus, SourceState
+from sessiond.hub.transfer.scanned_log import ScannedLog
+from sessiond.hub.transfer.source_records import SourceRecords
+from sessiond.hub.transfer.source_state import FileStatus
+from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.transfer.stored_logs import StoredLogs
-from sessiond.hub.transfer.unchanged import IMPORTER, ImportOutcome, UnchangedSources
+from sessiond.hub.transfer.unchanged import ImportOutcome, UnchangedSources
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX, referenced_hashes
 from sessiond.session.content.restore_blobs import Find, restore_images
 from sessiond.session.dialects import imported_log, recorded
-from sessiond.session.dialects.import_builder import Imported, ImportedEntry
-from sessiond.session.dialects.recognition import foreign_program_of
-from sessiond.session.tree import lines
+from sessiond.session.dialects.import_builder import STATES, Imported, ImportedEntry
+from sessiond.session.tree import entries, lines
 from sessiond.session.tree.tree import Tree
-from sessiond.store.base import Store
+from sessiond.store.base import Log, Store
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
+from sessiond.store.records import AddedLog
 
+CUT_OFF: Final = (
+    "its history was stored in pieces ({count:,} more than are known now); to store it whole, "
+    "delete the session {session_id} and import this file again"
+)
+"""The problem of a session that was stored by an earlier version, or before the source of a fork was found."""
 NO_FOLDER: Final = "it names no folder; import it with `cwd`"
 """The problem of a session whose file does not tell where it began."""
+_BY_DAEMON: Final = t.Origin(kind="daemon")
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
 """Errors that skip one file and do not end the import."""
 
 
 class ImportHost(Protocol):
     """The part of the hub that imports call."""
-
-    @property
-    def takes_images(self) -> bool:
-        """Whether images are stored as blobs also in sessions that pi may read."""
 
     async def session(self, session_id: str) -> LiveSession:
         """Open the session with this id."""
@@ -65,51 +84,11 @@ class ImportHost(Protocol):
     async def close_unless_in_use(self, live: LiveSession) -> None:
         """Close a session, unless it is in use."""
 
+    def log_moved(self, ref: str) -> None:
+        """Update the index: a log was added, removed or moved."""
+
     def refuse_when_draining(self) -> None:
         """Raise `Draining` while the daemon shuts down."""
-
-
-@dataclass(slots=True)
-class _Run:
-    """One import: the request, the logs of the store, and what is recorded at the end."""
-
-    params: t.ImportParams
-    reporting: Reporting
-    is_followed: bool = False  # whether the program writes the files at present: see `append_entries`
-    titles: Titles = field(default_factory=Titles)
-    records: dict[str, SourceRecord] = field(default_factory=dict)  # by the path of the source
-
-    def record(
-        self,
-        path: str,
-        state: SourceState,
-        session: t.ImportedSession,
-        log: str,
-        log_status: FileStatus | None,
-        blob_bytes: int,
-        version: str | None,
-    ) -> None:
-        """Record the outcome for the next import, if the session has a file.
-
-        Args:
-            path: The path of the source.
-            state: The state of the source.
-            session: The outcome for an unchanged source.
-            log: The ref of the session's log.
-            log_status: The status of the log, which has every entry of the source; None without a file.
-            blob_bytes: The size of the blobs that the log names.
-            version: The version of the program that wrote the source.
-        """
-        if log_status is not None:
-            self.records[path] = SourceRecord(
-                IMPORTER,
-                state,
-                log=log,
-                log_status=log_status,
-                session=session,
-                blob_bytes=blob_bytes,
-                version=version,
-            )
 
 
 class Imports:
@@ -140,7 +119,7 @@ class Imports:
         """
         paths = _named(params)
         page = await asyncio.to_thread(import_pages.page, paths, params.cursor, params.limit)
-        outcomes = await self._import_page(page, _Run(params, reporting))
+        outcomes = await self._import_page(page, ImportRun(params, reporting))
         return t.ImportResult(
             sessions=[it for it in outcomes if isinstance(it, t.ImportedSession)],
             skipped=[it for it in outcomes if isinstance(it, t.SkippedFile)],
@@ -153,7 +132,7 @@ class Imports:
         Raises `Draining` and `StorageFailed`, as `run` does.
         """
         page = ImportPage([ImportCandidate(it, named=True) for it in paths], 0, len(paths), None)
-        return await self._import_page(page, _Run(t.ImportParams(), reporting, is_followed=True))
+        return await self._import_page(page, ImportRun(t.ImportParams(), reporting, is_followed=True))
 
     async def append_followed(
         self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], path: str, origin: t.Origin
@@ -174,7 +153,7 @@ class Imports:
             if not live.blobs.takes_images:
                 new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
             await blobs.carry([it.line for it in new], self._files.blobs)
-            await self._append(live, imported, new, origin, is_followed=True)
+            await self._append(live, imported, new, origin, FileRole(), is_followed=True)
         finally:
             live.appending_jobs -= 1
 
@@ -184,13 +163,16 @@ class Imports:
         imported: Imported,
         new: Sequence[ImportedEntry],
         origin: t.Origin,
+        role: FileRole,
         *,
         is_followed: bool,
     ) -> None:
         leaf = self._followed_leaves.get(live.session_id, UNSET)
-        await append_entries(live, imported, new, origin, followed_from=leaf, is_followed=is_followed)
-        if is_followed:
-            self._followed_leaves[live.session_id] = live.tree.pending_leaf_id
+        await append_entries(
+            live, imported, new, origin, followed_from=leaf, is_followed=is_followed, role=role
+        )
+        if is_followed and live.tree.pending_leaf_id == imported.leaf:
+            self._followed_leaves[live.session_id] = imported.leaf
 
     @property
     def records(self) -> SourceRecords:
@@ -202,28 +184,27 @@ class Imports:
         """Whether files are read at present."""
         return self._pages_being_imported > 0
 
-    async def _import_page(self, page: ImportPage, run: _Run) -> list[ImportOutcome]:
+    async def _import_page(self, page: ImportPage, run: ImportRun) -> list[ImportOutcome]:
         self._pages_being_imported += 1
         try:
             return await self._import_changed(page, run)
         finally:
             self._pages_being_imported -= 1
 
-    async def _import_changed(self, page: ImportPage, run: _Run) -> list[ImportOutcome]:
+    async def _import_changed(self, page: ImportPage, run: ImportRun) -> list[ImportOutcome]:
         """Import the files of a page that differ from their records, and record them."""
         format = run.params.format
-        unchanged = await asyncio.to_thread(
-            self._unchanged.outcomes, [it.path for it in page.files], format, run.titles
-        )
+        known_files = [it.path for it in page.files] if run.params.cwd is None else []  # sessions may move
+        unchanged = await asyncio.to_thread(self._unchanged.outcomes, known_files, format, run.titles)
         if len(unchanged) < len(page.files):
             await asyncio.to_thread(self._logs.update)
         try:
             return await self._import_all(page, unchanged, run)
         finally:
-            await asyncio.to_thread(self._records.put, run.records, format)
+            await asyncio.to_thread(self._records.put, run.records, format, run.readers)
 
     async def _import_all(
-        self, page: ImportPage, unchanged: Mapping[str, ImportOutcome], run: _Run
+        self, page: ImportPage, unchanged: Mapping[str, ImportOutcome], run: ImportRun
     ) -> list[ImportOutcome]:
         """Import the files of a page that are not unchanged. Returns the outcomes for all of them, in order."""
         outcomes: list[ImportOutcome] = []
@@ -243,34 +224,59 @@ class Imports:
                 message = lines.valid_text(reason_of(refusal))
                 skipped = t.SkippedFile(path=lines.valid_text(it.path), message=message)
                 outcomes.append(skipped)
-                if isinstance(refusal, NotImported) and refusal.state is not None:
-                    run.records[it.path] = SourceRecord(IMPORTER, refusal.state, skipped=skipped)
+                state = refusal.state if isinstance(refusal, NotImported) else None
+                await asyncio.to_thread(run.record_refusal, it.path, skipped, state, self._records)
         return outcomes
 
-    async def _import(self, path: str, run: _Run) -> t.ImportedSession:
+    async def _import(self, path: str, run: ImportRun) -> t.ImportedSession:
         if path in self._logs.ids and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported(OWN_SESSION)
-        target = Target(run.params.cwd, self._sessions.takes_images, title_space=not run.is_followed)
-        found = await import_reading.read(path, run.params.format, run.titles, self._logs.refs, target)
+        target = Target(run.params.cwd, title_space=not run.is_followed)
+        spool = Spool(self._files.blobs.folder_for_files())
+        format, titles = run.params.format, run.titles
+        found = await import_reading.read(path, format, titles, self._logs.refs, target, spool)
+        try:
+            return await self._store(found, target, path, run, spool)
+        finally:
+            if found.files:
+                await asyncio.to_thread(spool.clear)
+
+    async def _store(
+        self, found: NewSession | ReadSource, target: Target, path: str, run: ImportRun, spool: Spool
+    ) -> t.ImportedSession:
+        if found.imported.untouched_copy_of in self._logs.refs:
+            refusal = NotImported(UNTOUCHED_COPY)
+            refusal.state = found.state
+            raise refusal
+        if run.is_followed and found.reader is not None:
+            run.readers[path] = found.reader
         if isinstance(found, NewSession):
             if self._sessions.cached(found.session_id) is None:
-                return await self._create(found, path, run)
-            # A session with this id was opened in the meantime.
-            found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles)
+                with contextlib.suppress(LogExists):
+                    return await self._create(found, path, run)
+            # A session with this id was created or opened in the meantime.
+            found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles, spool)
+            await asyncio.to_thread(self._logs.update)
         return await self._create_or_grow(found, target, path, run)
 
     async def _create_or_grow(
-        self, source: ReadSource, target: Target, path: str, run: _Run
+        self, source: ReadSource, target: Target, path: str, run: ImportRun
     ) -> t.ImportedSession:
         """Create a session from a file, or append the entries that the session of an earlier import lacks."""
         imported = source.imported
         names = imported_log.candidates(imported, path)
         for session_id in names:
             there = await self._there(session_id)
-            if there is None:
+            is_to_replace = there is not None and await self._is_to_replace(there, session_id, imported)
+            if there is None or is_to_replace:
                 finding = BlobFinder(self._blobs_of(path))
                 new = await asyncio.to_thread(new_session, source, session_id, target, finding)
-                return await self._create(new, path, run, missing_images=finding.missing)
+                with contextlib.suppress(LogExists):  # the log of another program has this id
+                    former = None if there is None else there.ref
+                    return await self._create(
+                        new, path, run, missing_images=finding.missing, in_place_of=former
+                    )
+                continue
             if recorded.is_recorded(there.tree, imported):
                 own = await asyncio.to_thread(_without_recorded, source, there)
                 return await self._grow(own, session_id, there, path, run)
@@ -278,18 +284,47 @@ class Imports:
                 return await self._grow(source, session_id, there, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
-    async def _there(self, session_id: str) -> "_Scanned | None":
+    async def _is_to_replace(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
+        """Return whether the log of a fork that was stored without its history is replaced by one with it.
+
+        Entries never move, so that the history cannot be added. A session that is in use, or was continued here, stays.
+        """
+        if not await asyncio.to_thread(imported_log.lacks_history, there.tree, there.read, imported):
+            return False
+        if (live := self._sessions.cached(session_id)) is not None:
+            await self._sessions.close_unless_in_use(live)
+            if self._sessions.cached(session_id) is not None:
+                return False
+        return True
+
+    async def _replace(self, ref: str, new: NewSession) -> Log:
+        """Replace the log of a session that is not open, and return it closed. The original stays beside it."""
+        log = await self._files.open_ref(ref)
+        try:
+            await log.rewrite(new.lines, entries.CURRENT_VERSION)
+            if new.is_answered:
+                await log.promote()
+        finally:
+            await log.close()
+        return log
+
+    async def _there(self, session_id: str) -> ScannedLog | None:
         """Read the log of a session without opening the session. Returns None if no session has this id."""
-        live = self._sessions.cached(session_id)
-        ref = self._logs.refs.get(session_id) if live is None else live.log.ref
-        return None if ref is None else await asyncio.to_thread(self._scan, ref)
+        while True:
+            live = self._sessions.cached(session_id)
+            ref = self._logs.refs.get(session_id) if live is None else live.log.ref
+            if ref is None or (scanned := await asyncio.to_thread(self._scan, ref)) is not None:
+                return None if ref is None else scanned
+            await asyncio.to_thread(self._logs.update)
+            if self._logs.refs.get(session_id) in (None, ref):  # otherwise it was moved
+                return None
 
     def _is_foreign(self, ref: str) -> bool:
         """Return whether a log that the store lists is a session file of another program."""
         return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
 
-    def _scan(self, ref: str) -> "_Scanned | None":
-        scanned = _Scanned(ref)
+    def _scan(self, ref: str) -> ScannedLog | None:
+        scanned = ScannedLog(ref)
         try:
             if self._is_foreign(ref):
                 return None
@@ -301,15 +336,29 @@ class Imports:
         return scanned
 
     async def _create(
-        self, new: NewSession, path: str, run: _Run, *, missing_images: Iterable[str] = ()
+        self,
+        new: NewSession,
+        path: str,
+        run: ImportRun,
+        *,
+        missing_images: Iterable[str] = (),
+        in_place_of: str | None = None,
     ) -> t.ImportedSession:
+        """Store a new session, or the whole of one whose log lacked its history (`in_place_of`)."""
         if new.names_blobs:
             await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
+            await self._take_files(new.files, [new.lines])
             await self._blobs_of(path).carry([new.lines], self._files.blobs)
         is_draft = not new.is_answered
-        made = await self._files.add(
-            new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines, draft=is_draft
-        )
+        made: AddedLog | Log
+        if in_place_of is None:
+            made = await self._files.add(
+                new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines, draft=is_draft
+            )
+        else:
+            made = await self._replace(in_place_of, new)
+            self._sessions.log_moved(in_place_of)
+        await asyncio.to_thread(self._logs.put, new.session_id, made.ref)
         info = msgspec.structs.replace(new.info, path=made.path, is_draft=is_draft and new.info.is_draft)
         if run.is_followed:
             self._followed_leaves[new.session_id] = new.imported.leaf
@@ -318,25 +367,48 @@ class Imports:
             added_count=0, **report_fields(new.imported, path),
         )  # fmt: skip
         blob_bytes = await self._blob_bytes(new.lines) if new.names_blobs else 0
-        version = new.imported.source_version
-        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes, version)
-        run.reporting.created(info)
+        run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes, new.imported)
+        if in_place_of is None:
+            run.reporting.created(info)
         _report_missing(new.imported, missing_images)
         if not new.cwd:
             new.imported.report.add_problem(0, NO_FOLDER)
         return msgspec.structs.replace(
-            session, status="created", added_count=new.added, **report_fields(new.imported, path)
+            session,
+            status="created" if in_place_of is None else "grown",
+            added_count=new.added,
+            **report_fields(new.imported, path),
         )
 
     async def _grow(
-        self, source: ReadSource, session_id: str, there: "_Scanned", path: str, run: _Run
+        self, source: ReadSource, session_id: str, there: ScannedLog, path: str, run: ImportRun
     ) -> t.ImportedSession:
-        imported, rows = source.imported, there.tree
+        whole, rows = source.imported, there.tree
+        status = source.state.status
+        imported = await asyncio.to_thread(imported_log.without_history, whole, rows)
+        role = await asyncio.to_thread(leading_file.role_of, path, status, imported, rows)
+        if role.leads:
+            imported = await asyncio.to_thread(imported_log.continued, imported, rows)
+        imported = await asyncio.to_thread(
+            imported_log.beside_by_content, imported, rows, there.read, is_other=role.is_other
+        )
+        folder = await asyncio.to_thread(self._new_folder, path, imported, role, rows, run)
         new: list[ImportedEntry] = []
         missing_images: Iterable[str] = ()
         title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
         ref, log_status = there.ref, there.status
-        if await asyncio.to_thread(imported_log.missing, imported, rows):
+        replaces = imported.dialect in STATES and replaces_state(rows, imported)
+        lacks = bool(await asyncio.to_thread(imported_log.missing, imported, rows))
+        restores = (
+            run.is_followed
+            and role.leads
+            and await asyncio.to_thread(self._restores_leaf, there, session_id, imported)
+        )
+        if restores and not lacks:
+            imported.report.add_problem(0, RESTORED)
+        if count := await asyncio.to_thread(imported_log.cut_off, whole, rows):
+            imported.report.add_problem(0, CUT_OFF.format(count=count, session_id=session_id))
+        if lacks or replaces or restores or role.takes_over or folder is not None:
             was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)
             live.appending_jobs += 1
@@ -348,11 +420,19 @@ class Imports:
                 missing_images = finding.missing
                 if not live.blobs.takes_images:
                     new = whole_lines
+                await self._take_files(source.files, [it.line for it in new])
                 await blobs.carry([it.line for it in new], self._files.blobs)
-                await self._append(live, imported, new, run.reporting.origin, is_followed=run.is_followed)
+                if new or replaces or restores:
+                    by = run.reporting.origin
+                    await self._append(live, imported, new, by, role, is_followed=run.is_followed)
+                if role.takes_over:
+                    await origin_state.append(live, "present", path)
+                if folder is not None:
+                    await self._move(live, folder)
             finally:
                 live.appending_jobs -= 1
             title, draft, ref = live.tree.title, live.is_draft, live.log.ref
+            await asyncio.to_thread(self._logs.put, session_id, ref)
             log_status = FileStatus.at(ref)
             if not was_open:  # thousands of grown sessions would otherwise all keep their files open
                 await self._sessions.close_unless_in_use(live)
@@ -360,14 +440,56 @@ class Imports:
             status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
             **report_fields(imported, path),
         )  # fmt: skip
-        blob_bytes, version = await self._blob_bytes(there.data), imported.source_version
-        run.record(path, source.state, session, ref, log_status, blob_bytes, version)
-        if not new:
+        blob_bytes = await self._blob_bytes(there.data)
+        run.record(path, source.state, session, ref, log_status, blob_bytes, imported)
+        if not new and not replaces and not restores:
             return session
         _report_missing(imported, missing_images)
         return msgspec.structs.replace(
             session, status="grown", added_count=len(new), **report_fields(imported, path)
         )
+
+    async def _take_files(self, files: Mapping[str, str], lines: Sequence[bytes]) -> None:
+        """Store those of the files of a spool that lines name."""
+        if not files:
+            return
+        named = await asyncio.to_thread(lambda: {it for line in lines for it in referenced_hashes(line)})
+        for digest in named & files.keys():
+            await self._files.blobs.put_file(files[digest], digest)
+
+    def _restores_leaf(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
+        """Return whether the leaf, which no client moved, is above the one that the whole file has."""
+        leaf = there.tree.pending_leaf_id
+        if session_id not in self._followed_leaves and is_of_agent(there.tree, there.read, imported):
+            self._followed_leaves[session_id] = leaf
+        is_followed = self._followed_leaves.get(session_id, UNSET) == leaf
+        return is_followed and is_above(there.tree, leaf, imported.leaf)
+
+    def _new_folder(
+        self, path: str, imported: Imported, role: FileRole, tree: Tree, run: ImportRun
+    ) -> str | None:
+        """Return the folder to which a session moves because its file, or the request, names it; None: it stays.
+
+        A session that a user has moved here stays where it is, whatever its file names. Blocks.
+        """
+        here = "" if tree.header is None else tree.header.cwd
+        if run.params.cwd is not None:
+            return None if run.params.cwd == here else run.params.cwd
+        if not role.leads or lines.valid_text(imported.cwd) in ("", here):
+            return None
+        former = path if not role.is_other or tree.origin is None else tree.origin.path or path
+        record = self._records.find([former], run.params.format).get(former)
+        was = "" if record is None else record.cwd
+        return imported.cwd if was == here or (not was and role.takes_over) else None
+
+    async def _move(self, live: LiveSession, folder: str) -> None:
+        """Move a session to another folder, unless its file is in a folder of another program."""
+        was = live.log.ref
+        if live.ephemeral or not self._files.keeps(was):
+            return
+        await live.move(folder, _BY_DAEMON)
+        self._sessions.log_moved(was)
+        self._sessions.log_moved(live.log.ref)
 
     async def _blob_bytes(self, lines: bytes | bytearray) -> int:
         """Return the size of the blobs that the lines of a log name."""
@@ -380,26 +502,7 @@ class Imports:
         return SessionBlobs(None, stores=(self._files.blobs,), fallback=self._files.blobs_beside(path))
 
 
-class _Scanned:
-    """A log that was read completely without opening its session: its bytes, and the status of its file before."""
-
-    def __init__(self, ref: str) -> None:
-        self.ref = ref
-        self.status = FileStatus.at(ref)
-        self.tree = Tree()
-        self.data = bytearray()
-
-    def take(self, data: bytes) -> None:
-        """Add the next bytes of the log."""
-        self.tree.read(data)
-        self.data += data
-
-    def read(self, rows: Sequence[int]) -> list[bytes]:
-        """Return the entries of rows."""
-        return [self.tree.entry(row, bytes(self.data[slice(*self.tree.span(row))])) for row in rows]
-
-
-def _without_recorded(source: ReadSource, there: _Scanned) -> ReadSource:
+def _without_recorded(source: ReadSource, there: ScannedLog) -> ReadSource:
     """Return what was read without what was recorded. Raises `NotImported` while a turn is being recorded."""
     quiet = time.time() - source.state.status.modified_ns / 1e9
     if quiet < foreign_files.GROWING_SECONDS and recorded.has_open_turn(there.tree, there.read):

@@ -6,6 +6,7 @@ and may be called on any thread.
 
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -27,13 +28,26 @@ CREATE TABLE IF NOT EXISTS sources(
     record BLOB NOT NULL,          -- JSON: a `SourceRecord`
     UNIQUE(path, format)
 );
+CREATE TABLE IF NOT EXISTS readers(
+    path BLOB PRIMARY KEY,         -- the bytes of the file's absolute path
+    digest TEXT NOT NULL,          -- the digest of the bytes of the file that were read
+    state BLOB NOT NULL            -- the state of its reader behind them, compressed
+);
 PRAGMA user_version = 1;
 COMMIT;
 """
 
 
+MAX_READERS: Final = 64
+"""Limit of the states of readers. The oldest ones are deleted; these files are read whole when they are written."""
+MAX_READER_BYTES: Final = 32 * 1024 * 1024
+"""Limit of one such state, compressed."""
+
+
 class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One source file: the state in which it was read, and the outcome. Exactly one of the outcomes is not None.
+    """One source file: the state in which it was read, and the outcome.
+
+    Exactly one of the outcomes is not None; both are not if it was refused after it had been imported.
 
     Attributes:
         importer: The version of the code that read it.
@@ -41,10 +55,11 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         log: The ref of the session's log, with its status in `log_status`.
         log_status: The status of the log after the import.
         session: The outcome for an unchanged file, if the file was imported.
-        skipped: The outcome if the file is not a session that can be imported.
+        skipped: Why the file was refused when it was read last; None if it was not.
         blob_bytes: The size of the blobs that the log names, as of the last time that the file was read whole.
         version: The version of the program that wrote the file, if it names it.
-        is_gone: Whether the file was deleted, and its session says so.
+        is_gone: Whether the file is not there any more, and its session says what became of it.
+        cwd: The folder that the file names for its session; empty if it names none.
     """
 
     importer: str
@@ -56,8 +71,10 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     is_gone: bool = False
     blob_bytes: int = 0
     version: str | None = None
+    cwd: str = ""
 
 
+_NONE: Final[Mapping[str, bytes]] = {}
 _decode = msgspec.json.Decoder(SourceRecord).decode
 
 
@@ -93,17 +110,60 @@ class SourceRecords:
         """Return the records of all files below these folders for which the format was detected, by path."""
         return self._records.read(lambda it: records_below(it, folders), {})
 
+    def paths_of(self, session_id: str) -> list[str]:
+        """Return the paths of all files that have a session, as far as the format was detected."""
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            mark = b'"sessionId":' + msgspec.json.encode(session_id)
+            query = "SELECT path, record FROM sources WHERE format = '' AND instr(record, ?)"
+            found = [
+                (os.fsdecode(path), _decoded(record)) for path, record in connection.execute(query, [mark])
+            ]
+            return [
+                path
+                for path, it in found
+                if it is not None and it.session is not None and it.session.session_id == session_id
+            ]
+
+        return self._records.read(work, [])
+
     def delete_below(self, folders: Iterable[str]) -> None:
         """Delete the records of all files below these folders."""
 
         def work(connection: sqlite3.Connection) -> None:
             for folder in folders:
-                connection.execute("DELETE FROM sources WHERE path > ? AND path < ?", _bounds(folder))
+                for table in ("sources", "readers"):
+                    connection.execute(f"DELETE FROM {table} WHERE path > ? AND path < ?", _bounds(folder))
 
         self._records.change(work)
 
-    def put(self, records: Mapping[str, SourceRecord], format: str | None) -> None:
-        """Store the records of files by their absolute paths, in place of earlier ones. See `find` for `format`."""
+    def reader(self, path: str, record: SourceRecord) -> bytes | None:
+        """Return the state of the reader of a file behind what a record says was read; None if it is not known."""
+
+        def work(connection: sqlite3.Connection) -> bytes | None:
+            row = connection.execute(
+                "SELECT state FROM readers WHERE path = ? AND digest = ?",
+                [os.fsencode(path), record.state.digest],
+            ).fetchone()
+            return None if row is None else zlib.decompress(row[0])
+
+        return self._records.read(work, None)
+
+    def put(
+        self, records: Mapping[str, SourceRecord], format: str | None, readers: Mapping[str, bytes] = _NONE
+    ) -> None:
+        """Store the records of files by their absolute paths, in place of earlier ones.
+
+        Args:
+            records: The records.
+            format: The format that the import names; None if it is detected.
+            readers: The states of the readers of some of the files.
+        """
+        states = [
+            (os.fsencode(path), records[path].state.digest, zlib.compress(state, 1))
+            for path, state in readers.items()
+            if path in records
+        ]
         rows = [
             (os.fsencode(path), format or "", msgspec.json.encode(record)) for path, record in records.items()
         ]
@@ -114,6 +174,14 @@ class SourceRecords:
             )
             newest = connection.execute("SELECT max(number) FROM sources").fetchone()[0]
             connection.execute("DELETE FROM sources WHERE number <= ?", [newest - MAX_RECORDS])
+            connection.executemany(
+                "INSERT OR REPLACE INTO readers(path, digest, state) VALUES(?, ?, ?)",
+                [it for it in states if len(it[2]) <= MAX_READER_BYTES],
+            )
+            connection.execute(
+                "DELETE FROM readers WHERE rowid NOT IN (SELECT rowid FROM readers ORDER BY rowid DESC LIMIT ?)",
+                [MAX_READERS],
+            )
 
         if rows:
             self._records.change(work)

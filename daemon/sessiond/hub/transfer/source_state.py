@@ -6,7 +6,7 @@ The state tells whether a file is unchanged, and at which byte a reader continue
 import hashlib
 import os
 from collections.abc import Mapping
-from typing import Final
+from typing import BinaryIO, Final
 
 import msgspec
 
@@ -16,6 +16,7 @@ UNSETTLED_SECONDS: Final = 3.0
 A further change may leave the same times: a file system rounds them to milliseconds, some to two seconds.
 """
 _DIGEST_BYTES: Final = 16
+_BLOCK: Final = 1024 * 1024
 
 
 class FileStatus(msgspec.Struct, frozen=True, array_like=True):
@@ -65,6 +66,11 @@ class SourceState(msgspec.Struct, frozen=True):
     companions: str
 
 
+def unread(status: FileStatus) -> SourceState:
+    """Return the state of a file of which nothing was read. It is read again at the next import."""
+    return SourceState(status, is_settled=False, is_final=False, consumed_bytes=0, digest="", companions="")
+
+
 def is_settled(status: FileStatus, now_ns: int) -> bool:
     """Return whether a later change gives another status. `now_ns` is a time before the file was read."""
     return max(status.modified_ns, status.changed_ns) < now_ns - int(UNSETTLED_SECONDS * 1e9)
@@ -75,6 +81,47 @@ def digest_of(data: bytes | memoryview) -> str:
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
+class Digests:
+    """The digests of a source that is read in pieces: of all its bytes, and of its whole lines."""
+
+    def __init__(self) -> None:
+        self._whole = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self._lines = self._whole.copy()
+        self._size = self._line_size = 0
+
+    def update(self, data: bytes) -> None:
+        """Add bytes."""
+        end = data.rfind(b"\n") + 1
+        if end:
+            self._lines = self._whole.copy()
+            self._lines.update(memoryview(data)[:end])
+            self._line_size = self._size + end
+        self._whole.update(data)
+        self._size += len(data)
+
+    @property
+    def whole(self) -> tuple[int, str]:
+        """The number of all bytes, and their digest."""
+        return self._size, self._whole.hexdigest()
+
+    @property
+    def lines(self) -> tuple[int, str]:
+        """The number of the bytes of whole lines, and their digest."""
+        return self._line_size, self._lines.hexdigest()
+
+
+def digest_of_file(file: BinaryIO, size: int) -> tuple[str, int]:
+    """Return the digest of the first bytes of a file, and the number of their lines. Raises `OSError`."""
+    digest, line_count = hashlib.blake2b(digest_size=_DIGEST_BYTES), 0
+    file.seek(0)
+    while size > 0 and (block := file.read(min(_BLOCK, size))):
+        digest.update(block)
+        line_count += block.count(b"\n")
+        size -= len(block)
+    return digest.hexdigest(), line_count
+
+
 def digest_of_companions(companions: Mapping[str, object]) -> str:
     """Return the digest of the data from files beside a source."""
-    return digest_of(msgspec.json.encode(companions, order="sorted"))
+    # As Python shows them, because a path may have bytes that no JSON text can have.
+    return digest_of(repr(sorted(companions.items())).encode())

@@ -17,6 +17,7 @@ class StoredLogs:
         self.refs: dict[str, str] = {}
         self.ids: dict[str, str] = {}
         self._others: dict[str, list[str]] = {}  # further logs with the id of a session, which are rare
+        self._put: set[str] = set()  # the refs of logs that the census has not found yet
         self._census = store.census()
         self._lock = threading.Lock()
 
@@ -28,6 +29,19 @@ class StoredLogs:
                 self._drop(ref)
             for it in changes.found:
                 self._add(it.session_id, it.ref)
+            for ref in self._put.difference(it.ref for it in changes.found):
+                self._drop(ref)  # it was removed before the census could find it
+            self._put.clear()
+
+    def put(self, session_id: str, ref: str) -> None:
+        """Take a log that was created or moved just now, before the next update finds it. Blocks."""
+        with self._lock:
+            former = self.refs.get(session_id)
+            if former is not None and former != ref:
+                self._drop(former)
+            if ref not in self.ids:
+                self._put.add(ref)
+            self._add(session_id, ref)
 
     def _add(self, session_id: str, ref: str) -> None:
         former = self.refs.get(session_id)

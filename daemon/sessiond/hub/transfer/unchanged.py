@@ -11,16 +11,22 @@ from typing import Final, TypeAlias
 import msgspec
 
 import sessiond
-from sessiond.hub.transfer import database_sources, foreign_files
+from sessiond.agents import known
+from sessiond.hub.transfer import codex_forks, database_sources, foreign_files
 from sessiond.hub.transfer.foreign_files import NotImported, Titles
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_companions
 from sessiond.protocol import types as t
-from sessiond.session.dialects import known
 from sessiond.store.base import Store
 
 IMPORTER: Final = f"{sessiond.__version__}.{known.READERS_VERSION}"
 """The version of the code that reads source files. Records of another version are not used."""
+
+
+def is_of_these_readers(record: SourceRecord) -> bool:
+    """Return whether the readers that read a file are those of this version."""
+    return record.importer.rpartition(".")[2] == str(known.READERS_VERSION)
+
 
 ImportOutcome: TypeAlias = t.ImportedSession | t.SkippedFile
 
@@ -55,7 +61,7 @@ class UnchangedSources:
                 continue
             if state != record.state:
                 updated[path] = msgspec.structs.replace(record, state=state)
-            if (outcome := record.session or record.skipped) is not None:
+            if (outcome := record.skipped or record.session) is not None:
                 found[path] = outcome
         self._records.put(updated, format)
         return found
@@ -66,8 +72,10 @@ def _is_applicable(path: str, record: SourceRecord, titles: Titles) -> bool:
     if record.importer != IMPORTER or not record.state.is_final:
         return False
     session = record.session
-    if session is None:
+    if session is None or record.skipped is not None:
         return True
+    if codex_forks.has_appeared(path, session):
+        return False
     # Of a log with the same status, the session has the same entries and the same title.
     if record.log is None or record.log_status is None or FileStatus.at(record.log) != record.log_status:
         return False

@@ -1,5 +1,6 @@
 """The tools that find: `recall`, `search_sessions` and `list_sessions`."""
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -29,6 +30,8 @@ _MARGIN: Final = 8_000
 _TITLE: Final = 120
 _WAITS: Final = 10
 _WAIT_MS: Final = 1_000
+_LIST_WAIT_SECONDS: Final = 0.25
+_SO_FAR: Final = "is known so far"
 _TYPES: Final = {
     "compaction": "summary of a compaction",
     "branch_summary": "summary of a branch",
@@ -108,7 +111,7 @@ async def search(call: ToolCall, args: a.SearchArguments) -> str:
         whole = await _windows(daemon, found.hits, words)
     texts = await call.access.cleaned([text for it in zip(found.hits, whole, strict=True) for text in
                                        (it[0].title, it[0].cwd, it[1])])  # fmt: skip
-    head = [f"{human.count(len(found.hits), 'hit')}, best first."] if found.hits else ["Nothing was found."]
+    head = [f"{human.count(len(found.hits), 'hit')}, best first."] if found.hits else [_nothing(found)]
     if args.limit > _MAX_HITS:
         head.append(f"A page has at most {_MAX_HITS} hits.")
     if found.next_cursor is not None:
@@ -132,22 +135,29 @@ async def list_(call: ToolCall, args: a.ListArguments) -> str:
     project = await call.project.searched(all_projects=args.all_projects)
     limit = min(args.limit, _MAX_LISTED)
     with reported_errors():
-        found = await daemon.list_sessions(
-            project=project, query=args.query, agent=agent_filter(args.agent), tags=args.tags or None,
-            cursor=args.cursor, limit=limit, with_total=True,
+        found = await _waited_for_agents(
+            lambda: daemon.list_sessions(
+                project=project, query=args.query, agent=agent_filter(args.agent), tags=args.tags or None,
+                cursor=args.cursor, limit=limit, with_total=True,
+            ),
+            call.report,
         )  # fmt: skip
     texts = await call.access.cleaned(
         [text for it in found.sessions for text in (it.title, without_cut_word(it.first_prompt), it.cwd)]
     )
     head = [f"{human.count(len(found.sessions), 'session')} of {found.total_count}, newest first."]
     if not found.sessions:
-        head = ["There is no such session."]
+        head = ["There is no such session." if not found.unread_count else f"No such session {_SO_FAR}."]
         if project is not None:
             head.append("all_projects: true lists the sessions of all projects.")
     if args.limit > _MAX_LISTED:
         head.append(f"A page has at most {_MAX_LISTED} sessions.")
     if found.next_cursor is not None:
         head.append(f"For more, repeat the call with cursor: {found.next_cursor}")
+    if found.unread_count:
+        head.append(
+            f"Not read yet: {human.count(found.unread_count, 'file')} of agents. Repeat the call later."
+        )
     now = time.time()
     blocks = [_row(it, texts[3 * place : 3 * place + 3], now) for place, it in enumerate(found.sessions)]
     return joined(head, blocks)
@@ -208,10 +218,33 @@ async def _waited_for_index(ask: Callable[[int], Awaitable[Found]], report: Repo
     return found
 
 
+async def _waited_for_agents(
+    ask: "Callable[[], Awaitable[t.ListResult]]", report: ReportProgress
+) -> "t.ListResult":
+    """Ask until the files of followed agents are read, for some seconds at most."""
+    found = await ask()
+    total = found.unread_count or 0
+    for _ in range(_WAITS):
+        if not (left := found.unread_count or 0):
+            break
+        total = max(total, left)
+        await report(total - left, total, f"{left} files of agents are not read yet")
+        await asyncio.sleep(_LIST_WAIT_SECONDS)
+        found = await ask()
+    return found
+
+
+def _nothing(found: _Searched) -> str:
+    """Return that nothing was found; if not everything was read, not as if it were certain."""
+    return f"Nothing {_SO_FAR}." if found.unsearched.session_count else "Nothing was found."
+
+
 def _unsearched(found: _Searched) -> list[str]:
     count = found.unsearched.session_count
     return (
-        [f"{human.count(count, 'session')} could not be searched yet: repeat the call later."]
+        [
+            f"Not read yet: {human.count(count, 'session or file', 'sessions or files')}. Repeat the call later."
+        ]
         if count
         else []
     )
@@ -221,7 +254,7 @@ def _head_of_recall(
     found: "t.RecallResult", args: a.RecallArguments, budget: int, *, is_limited: bool
 ) -> list[str]:
     if not found.passages:
-        head = ["Nothing was found. Ask again with other words in also."]
+        head = [f"{_nothing(found)} Ask again with other words in also."]
         if is_limited:
             head.append("all_projects: true asks the sessions of all projects.")
         return head + _unsearched(found)

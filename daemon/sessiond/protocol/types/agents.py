@@ -7,6 +7,7 @@ from msgspec import Meta
 from sessiond.protocol.types.shared import Params, ProgressToken, Wire
 
 AgentName = Annotated[str, Meta(min_length=1, max_length=64)]
+VariableName = Annotated[str, Meta(min_length=1, max_length=64)]
 
 
 class AgentListParams(Params, frozen=True):
@@ -52,12 +53,15 @@ class AgentInfo(Wire, frozen=True):
     not_understood: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds
     problems: list[AgentProblem]  # files and databases that are not read, or not as they are: the first 20
     problem_count: int  # the number of all these files
+    failure: str | None = None  # why it cannot be followed at present, although `isFollowed` is true
 
 
 class AgentListResult(Wire, frozen=True):
     """The agents that sessiond knows, in a fixed order."""
 
     agents: list[AgentInfo]  # also agents that are not on this machine
+    user_home: str | None = None  # the home folder below which the daemon looks for agents
+    idle_exit_ms: int | None = None  # the daemon ends after so long without clients; null: it does not
 
 
 class AgentFollowParams(Params, frozen=True):
@@ -70,6 +74,11 @@ class AgentFollowParams(Params, frozen=True):
 
     agents: Annotated[list[AgentName], Meta(max_length=100)] | None = None  # their names; this or `all`
     all: bool = False  # follow all agents that sessiond can read and that have sessions here
+    # HOME and the variables that `agent/list` names, as the client has them: the folders that they tell are followed,
+    # too, and are written to `agents.folders` of the configuration file
+    environment: (
+        Annotated[dict[VariableName, Annotated[str, Meta(max_length=4096)]], Meta(max_length=100)] | None
+    ) = None
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
@@ -109,7 +118,8 @@ class AgentWakeParams(Params, frozen=True):
     """Check the files of a followed agent now. The response does not wait for the check.
 
     A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
-    session begins, the hook names its folder, and the response may have a note for the agent's model.
+    session begins, the hook names its folder, and the response may have a note for the agent's model. A hook also names
+    the process of the agent, so that the session's `origin` has `ended` when this process ends.
     """
 
     agent: AgentName  # its name
@@ -119,6 +129,14 @@ class AgentWakeParams(Params, frozen=True):
     starting_in: Annotated[str, Meta(min_length=1, max_length=4096)] | None = (
         None  # the folder of a session that begins now, an absolute path
     )
+    session_id: Annotated[str, Meta(min_length=1, max_length=512)] | None = (
+        None  # the agent's id of the session, for an agent with a database
+    )
+    pid: Annotated[int, Meta(ge=1, lt=2**31)] | None = None  # the process id of the agent
+    start_time: Annotated[int, Meta(ge=0)] | None = (
+        None  # when that process started, in clock ticks after boot
+    )
+    ended: bool = False  # the agent has ended the session
 
 
 class AgentWakeResult(Wire, frozen=True):

@@ -67,3 +67,5 @@ class ContextResult(Wire, frozen=True):
     missing_blobs: list[str] = msgspec.field(
         default_factory=list
     )  # hashes of blobs that could not be restored
+    message_count: int = 0  # user and assistant messages on all branches
+    off_path_count: int = 0  # those of them that are not on the path to the leaf

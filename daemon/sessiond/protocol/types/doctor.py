@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import Params, ProgressToken, Wire
@@ -16,6 +16,10 @@ class DoctorParams(Params, frozen=True):
     safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
     those that cannot be repaired, are unchanged.
 
+    With `secrets`, only the secrets that an export removes are looked for, in sessions of every store, drafts
+    and the trash, in blobs, and in the history of prompts. Each is a finding `secretFound` with its session, its entry
+    and its kind, never with the secret itself. `fix` is refused then.
+
     The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
     findings that were not repaired are listed first.
     """
@@ -26,6 +30,7 @@ class DoctorParams(Params, frozen=True):
     )  # absolute paths
     # the most findings of one kind and severity that are listed
     findings_per_kind: Annotated[int, Meta(ge=1, le=1_000)] = 100
+    secrets: bool = False  # look for secrets only
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
 
 
@@ -37,6 +42,7 @@ class FindingLocation(Wire, frozen=True):
     line: int | None = None  # physical line, 1-based
     byte_offset: int | None = None  # the offset of the line's first byte
     blob: str | None = None  # the hash of the blob
+    entry_id: str | UnsetType = UNSET  # the entry, only for a secret
 
 
 class Finding(Wire, frozen=True):

@@ -134,6 +134,10 @@ class ExportResult(Wire, frozen=True):
     picture_count: int = 0  # the number of all these files
     # true if the rules for the keys of most providers are not installed, so that only common kinds are found
     redaction_incomplete: bool = False
+    message_count: int = 0  # user and assistant messages on all branches
+    off_path_count: int = (
+        0  # those of them that the output leaves out, because they are not on the path to the leaf
+    )
 
 
 class ResumeParams(Params, frozen=True):
@@ -175,3 +179,5 @@ class ResumeResult(Wire, frozen=True):
     path: str  # the file or the database of the session; with `importArgv` the file to import
     losses: list[Loss]  # content that the format of the agent cannot hold: at most 1,000 kinds
     import_argv: list[str] | None  # the command to run first; null if none is needed
+    message_count: int = 0  # user and assistant messages on all branches
+    off_path_count: int = 0  # those of them that are not on the path to the entry where the agent goes on

@@ -18,6 +18,7 @@ class ListFilter(Params, frozen=True):
         None  # only sessions whose id, title, first prompt, cwd or agent contains each word of this text
     )
     agent: AgentName | None = None  # only sessions read from this agent
+    automated: bool | None = None  # only sessions whose `origin.automated` is this
     include_drafts: bool = False  # also draft sessions
 
 

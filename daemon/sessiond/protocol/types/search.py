@@ -30,8 +30,8 @@ class SearchParams(Params, frozen=True):
     and the text is short, newer entries before older ones, messages before tool results.
 
     The search does not wait for the index: entries that were stored within the last seconds may be missing if there
-    are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
-    stored, for at most that time.
+    are many of them, and `unsearched` in the result says so. With `waitMs`, the server first reads what followed
+    agents have written, and indexes all texts that are stored, for at most that time.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
@@ -49,6 +49,7 @@ class SearchParams(Params, frozen=True):
     cursor: str | None = None  # from an earlier result; default: the first page
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0  # maximum time to wait until all texts are indexed
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 20  # maximum number of hits per page
+    redact: bool = False  # remove the secrets that an export removes from snippets and titles
 
 
 class Hit(Wire, frozen=True):
@@ -72,7 +73,11 @@ class Hit(Wire, frozen=True):
 
 
 class UnsearchedTexts(Wire, frozen=True):
-    """The texts that are not in the index yet. The server indexes them in the background."""
+    """The texts that are not in the index yet. The server indexes them in the background.
+
+    Files of followed agents that the server has not read count, too. An agent whose files the server has not looked at
+    yet counts as one session.
+    """
 
     session_count: int  # sessions that are not searched completely
     size_bytes: int  # the bytes of their logs that are not searched

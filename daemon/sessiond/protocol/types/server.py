@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta
 
 from sessiond.protocol.enums import opened
@@ -19,6 +20,16 @@ class BlockedSession(Wire, frozen=True):
     session_id: str  # the session
     path: str | None  # its file; null for an ephemeral session
     write_block: WriteBlock  # the reason
+
+
+class FailedTask(Wire, frozen=True):
+    """A part of the daemon that works in the background and ended with an error. It begins again after a pause."""
+
+    name: str  # `sweep`, `index`, `watch`, `following` or `retention`; later versions may have others
+    message: str  # the error
+    failed_at: str  # when it ended last, ISO 8601, UTC
+    failure_count: int  # how often it has ended in a row
+    is_running: bool  # whether it has begun again
 
 
 class StatusResult(Wire, frozen=True):
@@ -50,6 +61,9 @@ class StatusResult(Wire, frozen=True):
     in_flight_count: int | None  # requests in flight of all clients
     held_bytes: int | None  # size of these requests and of large incoming messages
     queued_bytes: int | None  # sent to clients, and not read by them yet
+    user_home: str | None = None  # the home folder of the user, as the daemon has it
+    # parts that work in the background and ended with an error in the last ten minutes of their work
+    failed_tasks: list[FailedTask] = msgspec.field(default_factory=list)
 
 
 class ClientsParams(Params, frozen=True):

@@ -12,6 +12,7 @@ from sessiond.protocol.types.shared import (
     CommandId,
     EntryId,
     Limit,
+    LineageStep,
     Params,
     Path,
     Problem,
@@ -93,7 +94,8 @@ class ContinueParams(Params, frozen=True):
     session is created, and the server may choose a session that another terminal holds. With a new session,
     `formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
     terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
-    is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+    is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Sessions
+    whose `origin.automated` is true come after the others of their folder. Without
     a terminal, the server also considers sessions without a message.
     """
 
@@ -141,6 +143,9 @@ class ListParams(Params, frozen=True):
     after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
     cannot be combined with `since` or `until`.
 
+    `session/resume` hands a session over to another agent. The sessions that begin with one hand-over after the other
+    are a lineage. With `foldLineages`, the list has one session of it, and `lineages` names the others.
+
     The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
     `tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
     """
@@ -152,6 +157,7 @@ class ListParams(Params, frozen=True):
         None  # only sessions whose id, title, first prompt, cwd or agent contains this text
     )
     agent: AgentName | None = None  # only sessions read from this agent
+    automated: bool | None = None  # only sessions whose `origin.automated` is this; default: all
     since: str | None = None  # only sessions that were updated at this time or later, ISO 8601
     until: str | None = None  # only sessions whose last update was at this time or earlier, ISO 8601
     sort: ListSort = "updated"  # the order: by time or title
@@ -162,6 +168,7 @@ class ListParams(Params, frozen=True):
     include_drafts: bool = False  # also list draft sessions
     with_total: bool = False  # also count the sessions of all pages
     changed_after: ListPosition | None = None  # only sessions that changed after this position; default: all
+    fold_lineages: bool = False  # of the sessions of a lineage in one folder, only the last updated one
 
 
 class ListedSession(SessionSummary, frozen=True, kw_only=True):
@@ -202,6 +209,9 @@ class ListResult(Wire, frozen=True):
     `problems` names at most 100 files that are missing from the list, or that the search could read only in part.
     `epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
     that of the first page, `server/watch` and `changedAfter` continue without a gap.
+
+    Sessions in files of followed agents are missing, or old, until the server has read these. An agent whose files the
+    server has not looked at yet counts as one in `unreadCount`. A request with `changedAfter` does not count.
     """
 
     sessions: list[ListedSession]  # the sessions of the page, at most `limit`
@@ -212,6 +222,12 @@ class ListResult(Wire, frozen=True):
     epoch: str  # as in the handshake
     position: int  # of the last change that the page contains
     removed: list[str]  # with `changedAfter`, on the first page: changed sessions that are not in the list
+    lineages: dict[str, list[LineageStep]] | UnsetType = (
+        UNSET  # with `foldLineages`, the sessions in place of which one is listed
+    )
+    unread_count: int | UnsetType = (
+        UNSET  # on the first page: files of followed agents that the server has not read yet, if there are any
+    )
 
 
 class InfoParams(Params, frozen=True):
@@ -222,6 +238,8 @@ class InfoParams(Params, frozen=True):
 
 class ResolveParams(Params, frozen=True):
     """Find the sessions whose id is, or begins with, a text that a person typed.
+
+    If no session has such an id, those are found that were read from a session of an agent with such an id.
 
     Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
     the result. A `query` of fewer than 4 characters matches full ids only.
@@ -234,11 +252,12 @@ class ResolveParams(Params, frozen=True):
 class ResolveResult(Wire, frozen=True):
     """The sessions whose id begins with `query`, draft sessions included, ordered by id.
 
-    If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
+    If `exact` is true, `query` is the full id of the first session, here or in its agent. `more` is true if further
+    sessions match.
     """
 
     sessions: list[ListedSession]  # the sessions, ordered by id; at most `limit`
-    exact: bool  # `query` is the full id of the first session
+    exact: bool  # `query` is the full id of the first session, here or in its agent
     more: bool  # further sessions match
 
 

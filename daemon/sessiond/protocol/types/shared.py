@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Raw
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from sessiond.protocol.enums import opened
 from sessiond.session.tree import origin as tree_origin
@@ -48,8 +48,7 @@ Json = Annotated[Raw, Meta(extra_json_schema={})]
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of all types on the wire. The server sends every field; a client ignores fields that it does not know.
 
-    A field whose default is `UNSET` is the exception: it is absent where it does not apply, because its value may be
-    any JSON.
+    A field whose default is `UNSET` is the exception: it is absent where it does not apply.
     """
 
 
@@ -83,6 +82,20 @@ class WriteBlock(Wire, frozen=True):
 AgentName = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
+class LineageStep(Wire, frozen=True):
+    """A session that was handed over to another agent by `session/resume`."""
+
+    agent: str  # the name of the agent in which it was held; `sessiond` for a session that was read from none
+    session_id: str  # its id here; the session may have been deleted
+
+
+class MissingHistory(Wire, frozen=True):
+    """The history that a fork does not repeat, in a session of its agent whose file was not found."""
+
+    session_id: str  # the id of that session in the agent
+    line_count: int  # the lines of its file that come before the fork
+
+
 class SessionOrigin(Wire, frozen=True):
     """The session of an agent from which a session was read by an import or by following the agent.
 
@@ -95,18 +108,36 @@ class SessionOrigin(Wire, frozen=True):
     path: str | None  # the absolute path of the agent's file; null if it is not known
     version: str | None  # the version of the agent that began the session; null if it is not known
     gone: bool  # the agent's file does not exist any more
+    archived: bool = False  # the agent has put the file among its archived sessions
+    automated: bool = False  # a program gave the prompts, such as `claude -p` or `codex exec`, and no person
+    lineage: list[LineageStep] | UnsetType = (
+        UNSET  # the sessions that it goes on from, first to last; absent if none
+    )
+    # since the last message, no process of the agent has the session; false: one has it, or nothing tells
+    ended: bool = False
+    missing_history: MissingHistory | UnsetType = UNSET  # absent if the history is whole
 
     @classmethod
-    def of(cls, origin: tree_origin.LogOrigin | None, *, gone: bool) -> "SessionOrigin | None":
+    def of(
+        cls, origin: tree_origin.LogOrigin | None, *, state: tree_origin.FileState, ended: bool
+    ) -> "SessionOrigin | None":
         """Return an origin of a log in the form of the wire, or None.
 
         Args:
             origin: The origin.
-            gone: Whether its file does not exist any more.
+            state: The state of its file.
+            ended: Whether no process of the agent has the session.
         """
         if origin is None:
             return None
-        return cls(origin.agent, origin.session_id, origin.path, origin.version, gone)
+        steps = [LineageStep(it.agent, it.session_id) for it in origin.lineage]
+        lacks = origin.missing_history
+        return cls(
+            agent=origin.agent, session_id=origin.session_id, path=origin.path, version=origin.version,
+            gone=state == "gone", archived=state == "archived", automated=origin.automated, lineage=steps or UNSET,
+            ended=ended,
+            missing_history=UNSET if lacks is None else MissingHistory(lacks.session_id, lacks.line_count),
+        )  # fmt: skip
 
 
 class SessionSummary(Wire, frozen=True):

@@ -119,11 +119,11 @@ class SyncLinesResult(Wire, frozen=True):
 class SyncPutParams(Params, frozen=True):
     """Add lines to a session as they are. A session that does not exist is created from `head`.
 
-    Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
-    the session has are not written again. A line whose id the session has with other content is refused, unless
-    `superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
-    a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
-    nothing is written.
+    Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
+    that the session has are not written again. A line whose id the session has with other content is refused,
+    unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
+    others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
+    line of the session is not at `expected`, nothing is written.
     """
 
     session_id: SessionId  # the id of the session
@@ -140,7 +140,7 @@ class SyncPutParams(Params, frozen=True):
 class RefusedLine(Wire, frozen=True):
     """A line that was not stored."""
 
-    id: str  # the id of its entry
+    id: str  # the id of its entry; empty for a line that is not JSON
     message: str  # the reason, as a sentence
 
 

@@ -5,7 +5,16 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from sessiond.protocol.enums import Direction, Durability, Filter, Format, Layout, OnConflict, opened
+from sessiond.protocol.enums import (
+    AppendPlacement,
+    Direction,
+    Durability,
+    Filter,
+    Format,
+    Layout,
+    OnConflict,
+    opened,
+)
 from sessiond.protocol.types.shared import (
     After,
     Appendable,
@@ -27,8 +36,9 @@ class AppendParams(Params, frozen=True):
     If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
     one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
     `leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
-    `expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
-    client may then resend it at any time without storing it twice.
+    `expectedLeafId` instead. With `placement`, `parentId` and `expectedLeafId` that are null count as absent. If
+    `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a client may then resend it at
+    any time without storing it twice.
 
     With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
     or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
@@ -40,6 +50,7 @@ class AppendParams(Params, frozen=True):
     format: Format = "agent"  # the format of the messages in `entries`
     parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
     expected_leaf_id: EntryId | UnsetType | None = UNSET  # the leaf that the client knows
+    placement: AppendPlacement | None = None  # says in a word where the first entry is placed
     on_conflict: OnConflict = "reject"  # `branch` appends in spite of a conflict
     advance: bool = True  # move the session's leaf to the last entry
     durability: Durability = "synced"  # the level that the entries reach before the response

@@ -185,7 +185,10 @@ class Client(Handler[Connection]):
         if not isinstance(answer, Exception):
             try:
                 self.connection.reply(request_id, answer)
-            except UnicodeEncodeError as error:  # a file name that is not valid UTF-8
+            except (
+                UnicodeEncodeError,
+                MemoryError,
+            ) as error:  # a file name that is not valid UTF-8; a huge result
                 answer = error
             else:
                 return

@@ -98,6 +98,8 @@ class MemoryBudget:
         """Large answers that are being created or read, and large lines that subscribers are notified of."""
         self.requests = 0
         """Number of requests in flight."""
+        self.large_answers = 0
+        """Number of large answers that were created so far."""
 
     def grow(self, held: int) -> None:
         """Change the limit to `held` bytes. Memory that is already in use beyond it stays in use."""

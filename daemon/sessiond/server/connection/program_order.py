@@ -148,7 +148,7 @@ class Order:
             queue.reading += effect != "job"
 
     def started(self, ticket: Ticket) -> None:
-        """A read has read its data. See `Ticket.begun`."""
+        """A read has read its data. See `Ticket.started`."""
         queue = ticket.queue
         if queue is not None:
             queue.beginning -= 1

@@ -178,6 +178,7 @@ class Requests:
 
     def _leave_when_taken(self, reserved: int) -> None:
         untaken = self._read_throttle.untaken_bytes
+        self._memory_budget.large_answers += 1
         self._memory_budget.answers.resize(reserved, untaken)
         if untaken:
             self._spawn(self._until_taken(untaken))

@@ -15,6 +15,7 @@ from sessiond.server.connection.deferred import Pending
 from sessiond.server.connection.memory_budget import MemoryBudget
 from sessiond.server.connection.route import Route
 from sessiond.server.connection.send_buffers import SendBuffers
+from sessiond.server.lasting_tasks import LastingTasks
 from sessiond.server.resource_usage import ResourceUsage
 
 C = TypeVar("C")
@@ -105,6 +106,7 @@ class Services(Identity, Notifier, Tasks, Protocol, Generic[C]):
     memory_budget: MemoryBudget
     send_buffers: SendBuffers
     watches: Watches
+    lasting: LastingTasks
     routes: dict[str, Route[C]]
     arriving: dict[str, list[Arrival[C]]]
     """Appends to sessions that are being opened, by session id, in the order of their arrival."""

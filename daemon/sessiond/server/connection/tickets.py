@@ -106,7 +106,7 @@ class StartedAppend:
         self._serial = serial
 
     def started(self) -> None:
-        """See `Ticket.begun`. Nothing waits for it."""
+        """See `Ticket.started`. Nothing waits for it."""
 
     def ended(self) -> None:
         """See `Ticket.ended`."""

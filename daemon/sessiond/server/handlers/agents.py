@@ -3,17 +3,22 @@
 import asyncio
 import contextlib
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from sessiond import config as configuration
+from sessiond.agents.agent import Environ
+from sessiond.agents.places import moved_folders
 from sessiond.agents.table import AGENTS
 from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.progress import progress
+from sessiond.session.tree.lines import valid_text
 from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.store.files.syscalls import refusal
 
 _STEP: Final = 0.1  # seconds between two reports of progress
 _MAX_FAILED: Final = 20
@@ -21,7 +26,17 @@ _MAX_FAILED: Final = 20
 
 async def list_(client: Client, _params: t.AgentListParams) -> t.AgentListResult:
     """Describe all agents with `hub.following.describe`."""
-    return t.AgentListResult(agents=await client.hub.following.describe())
+    agents = await client.hub.following.describe()
+    following = next((it for it in client.server.lasting.failed if it.name == "following"), None)
+    if following is not None and not following.is_running:
+        agents = [
+            msgspec.structs.replace(it, failure=following.message) if it.is_followed else it for it in agents
+        ]
+    after = client.server.config.listen.idle_exit
+    return t.AgentListResult(
+        agents=agents, user_home=valid_text(client.hub.following.user_home),
+        idle_exit_ms=None if after is None else round(after * 1000),
+    )  # fmt: skip
 
 
 async def follow(client: Client, params: t.AgentFollowParams) -> t.AgentFollowResult:
@@ -39,10 +54,10 @@ async def follow(client: Client, params: t.AgentFollowParams) -> t.AgentFollowRe
                 f"sessions of {AGENTS[name].title} cannot be read, so it cannot be followed"
             )
     if params.all:
-        names += await client.hub.following.followable(with_files=True)
+        names += await client.hub.following.followable(params.environment, with_files=True)
     if not names and not params.all:
         raise IncompatibleParams("agents or all must name what to follow")
-    await _change(client, add=names)
+    await _change(client, add=names, environ=params.environment)
     if params.work_done_token is not None:
         await _wait(client, params.work_done_token, names)
     return _followed(client)
@@ -93,7 +108,7 @@ async def wake(client: Client, params: t.AgentWakeParams) -> t.AgentWakeResult:
         refuse_unless_absolute(params.starting_in, "startingIn")
     is_followed = params.agent in client.server.config.agents.follow
     if is_followed:
-        is_followed = (await client.hub.following.follower()).wake(params.agent, params.path)
+        is_followed = (await client.hub.following.follower()).wake(params)
     return t.AgentWakeResult(is_followed=is_followed, note=await _note(client, params))
 
 
@@ -120,8 +135,17 @@ def _followed(client: Client) -> t.AgentFollowResult:
     return t.AgentFollowResult(followed=list(client.server.config.agents.follow))
 
 
-async def _change(client: Client, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
-    """Change the followed agents in the configuration file, and apply the file."""
+async def _change(
+    client: Client, *, add: Sequence[str] = (), remove: Sequence[str] = (), environ: Environ | None = None
+) -> None:
+    """Change the followed agents in the configuration file, and apply the file.
+
+    Args:
+        client: The client.
+        add: The names of the agents to follow.
+        remove: The names of the agents not to follow any more.
+        environ: The environment variables of the client, which may name further folders of the agents to follow.
+    """
     # They load tomllib, which is rarely needed.
     from sessiond.hub.following.config_file import write_followed
     from sessiond.toml_names import UneditableTomlError
@@ -129,13 +153,19 @@ async def _change(client: Client, *, add: Sequence[str] = (), remove: Sequence[s
     server, path = client.server, client.server.locations.config_file
     async with client.hub.following.changing:
         try:
-            before = (await asyncio.to_thread(configuration.read, path)).agents.follow
-            names = [it for it in AGENTS if (it in before or it in add) and it not in remove]
-            if names != list(before):
-                await asyncio.to_thread(write_followed, path, names)
+            now = (await asyncio.to_thread(configuration.read, path)).agents
+            names = [it for it in AGENTS if (it in now.follow or it in add) and it not in remove]
+            folders = [
+                f"{name}={folder}"
+                for name in dict.fromkeys(add)
+                for folder in ([] if environ is None else moved_folders(AGENTS[name], environ))
+                if folder not in now.folders.get(name, ())
+            ]
+            if names != list(now.follow) or folders:
+                await asyncio.to_thread(write_followed, path, names, folders)
             config = await asyncio.to_thread(configuration.read, path)
         except OSError as error:
-            raise StorageFailed(f"{path}: {error.strerror or error}", path=path) from error
+            raise refusal(error, Path(path)) from error
         except (ValueError, UneditableTomlError, configuration.InvalidConfigError) as error:
             raise IncompatibleParams(f"the configuration {path} cannot be changed: {error}") from error
         server.configure(config)

@@ -29,6 +29,7 @@ def context_(
 
 async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.ContextResult:
     tree = live.tree
+    counts = await live.drive(steps.count_messages(tree, leaf))
     seen = await live.context(leaf)
     missing: list[str] = []
     if params.resolve_blobs:
@@ -56,7 +57,7 @@ async def _context(live: LiveSession, leaf: int, params: t.ContextParams) -> t.C
         configured_thinking_level=seen.configured_thinking_level, service_tier=_json(seen.service_tier),
         format=params.format, system=_json(None if written is None else written.system),
         tokens=counted.tokens, tokens_estimated=counted.estimated, explanation=explanation,
-        missing_blobs=missing,
+        missing_blobs=missing, message_count=counts.all, off_path_count=counts.off_path,
     )  # fmt: skip
 
 

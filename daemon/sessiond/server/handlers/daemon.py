@@ -8,6 +8,7 @@ from typing import Final
 import sessiond
 from sessiond.protocol import types as t, versions
 from sessiond.server.connection.client import Client
+from sessiond.session.tree.lines import valid_text
 
 _MAX_BLOCKED: Final = 100
 """Limit of the blocked sessions in a status."""
@@ -41,6 +42,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
         blocked_sessions=blocked[:_MAX_BLOCKED], blocked_session_count=len(blocked),
         free_bytes=client.hub.disk_space.free_bytes, low_space=client.hub.disk_space.is_low,
+        failed_tasks=server.lasting.failed, user_home=valid_text(client.hub.following.user_home),
     )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ class MessageGroup:
             len(params.entries) != 1
             or params.parent_id is not UNSET
             or params.expected_leaf_id is not UNSET
+            or params.placement is not None
             or params.session_id != self.session_id
             or params.durability != self._durability
             or not params.advance

@@ -22,9 +22,11 @@ from sessiond.session.tree.tree import NewRow
 def append(client: Client, params: t.AppendParams) -> Pending:
     """Append entries with `live.append`. For a closed session, the appends wait in order until it is open.
 
-    Entries of a provider format are converted first. Raises `Draining`.
+    Entries of a provider format are converted first. Raises `Draining` and `IncompatibleParams`.
     """
     client.hub.refuse_when_draining()
+    if params.placement is not None:
+        params = _placed(params)
     if params.format != "agent":
         from sessiond.hub.session import provider_formats  # many modules, which most daemons do not need
 
@@ -42,6 +44,22 @@ def append(client: Client, params: t.AppendParams) -> Pending:
         client.server.arriving[params.session_id] = [(client, params, pending)]
         client.server.spawn(_append_to_closed(client, params.session_id))
     return pending
+
+
+def _placed(params: t.AppendParams) -> t.AppendParams:
+    """Return the params with the `parentId` that `placement` means. Raises `IncompatibleParams` for another one."""
+    names_parent = isinstance(params.parent_id, str)
+    if names_parent != (params.placement == "parent"):
+        problem = (
+            f"`placement` `{params.placement}` {'needs a' if not names_parent else 'goes without'} `parentId`"
+        )
+        raise IncompatibleParams(problem)
+    return msgspec.structs.replace(
+        params,
+        parent_id=UNSET if params.placement == "leaf" else params.parent_id if names_parent else None,
+        expected_leaf_id=UNSET if params.expected_leaf_id is None else params.expected_leaf_id,
+        placement=None,
+    )
 
 
 async def _append_to_closed(client: Client, session_id: str) -> None:

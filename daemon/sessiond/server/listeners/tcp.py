@@ -22,7 +22,7 @@ from sessiond.protocol import errors, methods as m
 from sessiond.protocol.error_details import TooLargeDetails
 from sessiond.rpc.framing import Framer, FrameTooLarge, FramingError, Mode, encode_frame
 from sessiond.rpc.message import RequestId, encode_error
-from sessiond.server.listeners.tcp_peer import user_of_peer
+from sessiond.rpc.tcp_peer import user_of_peer
 from sessiond.server.listeners.token import token_matches
 from sessiond.server.listeners.unix_socket import CannotListen
 

@@ -4,11 +4,11 @@ from typing import Final
 
 from lsprotocol import types
 
+from sessiond.agents.recognition import ForeignProgram
 from sessiond.hub.errors import ForeignDialect
 from sessiond.server.lsp.documents import Document, path_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.naming import id_range
-from sessiond.session.dialects.recognition import ForeignProgram
 from sessiond.session.tree.problems import PROBLEMS, LineProblem
 from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 

@@ -16,6 +16,7 @@ from weakref import WeakValueDictionary
 
 from lsprotocol import types
 
+from sessiond.agents.recognition import ForeignProgram, foreign_program_of
 from sessiond.hub.errors import ForeignDialect, HubError
 from sessiond.hub.hub import Hub
 from sessiond.hub.session.live import LiveSession
@@ -23,7 +24,6 @@ from sessiond.hub.session.log_reader import LogReader, ReadableSession
 from sessiond.server.lsp import position
 from sessiond.server.lsp.position import Encoding
 from sessiond.server.lsp.texts import OpenText
-from sessiond.session.dialects.recognition import ForeignProgram, foreign_program_of
 from sessiond.session.tree.recognition import is_session
 from sessiond.session.tree.tree import Tree
 from sessiond.session.views.outline import Outline

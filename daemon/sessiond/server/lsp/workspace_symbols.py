@@ -10,12 +10,14 @@ from typing import Final
 import msgspec
 from lsprotocol import types
 
+from sessiond.distinctions import distinctions, session_facts
 from sessiond.hub import session_info
 from sessiond.hub.errors import IncompatibleParams
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.lsp.documents import path_of, uri_of
 from sessiond.server.lsp.editor import Editor
 from sessiond.session.content import preview
+from sessiond.text import one_line
 
 MAX_SYMBOLS: Final = 100
 _SLOT: Final = b'{"type":"title"'
@@ -39,7 +41,12 @@ def register(editor: Editor) -> None:
             return []  # the query has no searchable term yet
         in_files = [(hit.path, hit) for hit in hits if hit.path is not None]
         slots = await asyncio.to_thread(_slots, {path for path, _ in in_files})
-        return [_of_hit(path, hit, slots[path]) for path, hit in in_files]
+        return _distinguished(
+            [
+                (_of_hit(path, hit, slots[path]), _hit_facts(hit), hit.entry_id or hit.session_id)
+                for path, hit in in_files
+            ]
+        )
 
     editor.offer(types.WORKSPACE_SYMBOL, symbols)
 
@@ -65,16 +72,44 @@ async def _newest(editor: Editor) -> list[types.SymbolInformation]:
     listed = await editor.ask(m.LIST, t.ListParams(limit=MAX_SYMBOLS))
     # A page contains the sessions as JSON from the index.
     sessions = [session_info.from_json(msgspec.json.encode(session)) for session in listed.sessions]
-    return [
-        types.SymbolInformation(
-            location=_place(session.path, 0),
-            name=preview.one_line(session.title or session.first_prompt or session.session_id, 100),
-            kind=types.SymbolKind.File,
-            container_name=session.cwd,
-        )
-        for session in sessions
-        if session.path is not None
-    ]
+    return _distinguished(
+        [
+            (
+                types.SymbolInformation(
+                    location=_place(session.path, 0),
+                    name=preview.one_line(session.title or session.first_prompt or session.session_id, 100),
+                    kind=types.SymbolKind.File,
+                    container_name=session.cwd,
+                ),
+                _facts(session, session.updated_at),
+                session.session_id,
+            )
+            for session in sessions
+            if session.path is not None
+        ]
+    )
+
+
+def _distinguished(
+    found: list[tuple[types.SymbolInformation, list[str], str]],
+) -> list[types.SymbolInformation]:
+    """Return symbols, given with the facts and the id of each. The container of equal ones begins with what differs."""
+    rows = [(f"{it.name} {it.container_name}", facts, name) for it, facts, name in found]
+    for (it, _, _), added in zip(found, distinctions(rows), strict=True):
+        it.container_name = " · ".join(filter(None, [*added, it.container_name]))
+    return [it for it, _, _ in found]
+
+
+def _facts(session: t.SessionSummary | t.Hit, updated_at: str) -> list[str]:
+    return session_facts(
+        title=session.title, first_prompt=session.first_prompt, cwd=session.cwd, home="", updated_at=updated_at,
+        agent="" if session.origin is None else session.origin.agent,
+    )  # fmt: skip
+
+
+def _hit_facts(hit: t.Hit) -> list[str]:
+    """Return the facts of a hit. Copies of one entry, in forks, differ in their sessions only."""
+    return [one_line(hit.snippet), *_facts(hit, hit.timestamp or ""), hit.session_id]
 
 
 def _of_hit(path: str, hit: t.Hit, slots: int) -> types.SymbolInformation:

@@ -6,6 +6,8 @@ It depends only on `Served`: it knows clients as sockets, and no sessions.
 import asyncio
 import contextlib
 import logging
+import os
+import select
 import signal
 import socket
 from collections.abc import Callable, Coroutine
@@ -98,7 +100,7 @@ async def live(
         lock: The held lock of the daemon.
         intervals: The intervals.
         ready: Called once clients can connect, with a function that requests the end from any thread.
-        on_hangup: Called at a SIGHUP.
+        on_hangup: Called at a SIGHUP, unless it says that the terminal of this process is gone.
         inherited: A socket of the service manager to listen on. None: the socket in `locations`.
         tcp: An address of this machine to listen on as well. None: no TCP listener.
         notifier: Notifies the service manager. None: there is none.
@@ -111,8 +113,13 @@ async def live(
     loop = asyncio.get_running_loop()
     signals: asyncio.Queue[str] = asyncio.Queue()
     check_now = asyncio.Event()
+    terminals = [descriptor for descriptor in (0, 1, 2) if os.isatty(descriptor)]
 
     def hang_up() -> None:
+        if _any_is_gone(terminals):
+            terminals.clear()  # another SIGHUP would shorten the end
+            signals.put_nowait("the end of the terminal")
+            return
         on_hangup()
         check_now.set()
 
@@ -160,6 +167,13 @@ async def live(
         return UNFINISHED
     log.info("Ended; all acknowledged writes are on disk")
     return ending.status
+
+
+def _any_is_gone(terminals: list[int]) -> bool:
+    poll = select.poll()
+    for descriptor in terminals:
+        poll.register(descriptor, 0)  # a hang-up is always reported
+    return bool(poll.poll(0))
 
 
 def _tcp_listener(address: str, locations: Locations, server: Served) -> "TcpListener":

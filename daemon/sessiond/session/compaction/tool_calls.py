@@ -2,10 +2,8 @@
 
 from typing import Final, NamedTuple
 
+from sessiond.session.content import stop_reasons
 from sessiond.session.content.agent_message import AgentMessage
-
-FAILED_STOP_REASONS: Final = ("aborted", "error")
-"""Stop reasons of assistant messages whose tool calls are never executed."""
 
 
 class MessageToolCalls(NamedTuple):
@@ -32,7 +30,7 @@ def calls_of(message: AgentMessage) -> MessageToolCalls:
         return MessageToolCalls(result_of=message.tool_call_id)
     call_ids = tuple(block.id for block in message.tool_calls if isinstance(block.id, str))
     return (
-        MessageToolCalls(call_ids, None, message.stop_reason not in FAILED_STOP_REASONS)
+        MessageToolCalls(call_ids, None, message.stop_reason not in stop_reasons.FAILED)
         if call_ids
         else NO_CALLS
     )

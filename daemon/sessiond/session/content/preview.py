@@ -9,9 +9,8 @@ import msgspec
 from sessiond.session.tree import lines, payloads
 
 _TERMINAL_CODES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
-_INVISIBLE: Final = re.compile(
-    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
-)
+_INVISIBLE: Final = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_CONTROLS: Final = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
 _object = msgspec.json.Decoder(dict[str, Any])
 _DESCRIPTIVE_ARGUMENTS: Final = (
     "command",
@@ -39,10 +38,13 @@ def one_line(text: str, limit: int) -> str:
 
 
 def clean(text: str) -> str:
-    """Return text without terminal codes, control characters and bidirectional overrides; white space is unchanged."""
+    """Return text for people: without terminal codes and bidirectional overrides, with a space for a control character.
+
+    A control character separates words, so that "a" and "b" around it are not read as "ab". White space is unchanged.
+    """
     if "\x1b" in text:
         text = _TERMINAL_CODES.sub("", text)
-    return _INVISIBLE.sub("", text)
+    return _INVISIBLE.sub("", _CONTROLS.sub(" ", text))
 
 
 def decoded(entry: bytes) -> dict[str, Any]:

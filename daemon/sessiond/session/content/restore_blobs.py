@@ -18,6 +18,7 @@ Find: TypeAlias = Callable[[str], bytes | None]
 """Returns the bytes of the blob with a hash, or None if it is missing."""
 
 _PREFIX: Final = blobs.PREFIX.encode()
+_PIECE: Final = 256 * 1024  # characters
 _fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
 _truncations = msgspec.json.Decoder(dict[str, str]).decode
@@ -138,7 +139,7 @@ def _whole(entry: bytes, find: Find) -> bytes:
     }
     if missing:
         changed[blobs.FIELD] = Raw(_encode(missing))
-    return _encode(changed)
+    return _object(changed)
 
 
 def _with_images(entry: bytes, find: Find) -> bytes:
@@ -150,7 +151,7 @@ def _with_images(entry: bytes, find: Find) -> bytes:
         return entry
     if blobs.FIELD in fields:
         changed[blobs.FIELD] = fields[blobs.FIELD]
-    return _encode(changed)
+    return _object(changed)
 
 
 class _Restoration:
@@ -200,18 +201,16 @@ class _Restoration:
         if full_text is None or not full_text.startswith(current.removesuffix(blobs.NOTICE)):
             return None
         self.restored.add(pointer)
-        return Raw(_encode(full_text))
+        return Raw(_string(full_text))
 
     def _object(self, value: Raw, key: str, pointer: str) -> Raw | None:
         fields = _fields(value)
         image = blobs.image_field(fields, key)
-        if image is None:
+        data = None if image is None else self._data(fields[image])
+        if image is None or data is None:  # the data of an image of many megabytes is a text that was cut
             changed = self.members(fields, pointer)
-            return None if changed is None else Raw(_encode(changed))
-        data = self._data(fields[image])
-        if data is None:
-            return None
-        return Raw(_encode(fields | {image: Raw(b'"%b"' % binascii.b2a_base64(data, newline=False))}))
+            return None if changed is None else Raw(_object(changed))
+        return Raw(_object(fields | {image: Raw(b'"%b"' % binascii.b2a_base64(data, newline=False))}))
 
     def _array(self, value: Raw, key: str, pointer: str) -> Raw | None:
         items = _items(value)
@@ -222,7 +221,7 @@ class _Restoration:
         }
         if not changed:
             return None
-        return Raw(_encode([changed.get(index, item) for index, item in enumerate(items)]))
+        return Raw(b"[%b]" % b",".join(changed.get(index, item) for index, item in enumerate(items)))
 
     def _data(self, value: Raw) -> bytes | None:
         if memoryview(value).nbytes != blobs.REFERENCE_BYTES + 2:
@@ -244,7 +243,21 @@ def _text(data: bytes) -> str | None:
 
 def _as_text(data: bytes) -> Raw | None:
     text = _text(data)
-    return None if text is None else Raw(_encode(text))
+    return None if text is None else Raw(_string(text))
+
+
+def _object(members: dict[str, Raw]) -> bytes:
+    """Return an object. The encoder of msgspec would end the process if there were no memory for a large one."""
+    parts: list[bytes | Raw] = []
+    for name, value in members.items():
+        parts += (b"," if parts else b"{", _encode(name), b":", value)
+    return b"".join([*parts, b"}"]) if parts else b"{}"
+
+
+def _string(text: str) -> bytes:
+    """Return a string, for which the same holds."""
+    pieces = [_encode(text[start : start + _PIECE])[1:-1] for start in range(0, len(text), _PIECE)]
+    return b'"%b"' % b"".join(pieces)
 
 
 _FIELD: Final = blobs.FIELD.encode()

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session.content import preview
+from sessiond.session.content import preview, typed_words
 
 _SEARCHED: Final = 3
 """How many times the limit of a line is searched for signs of Markdown."""
@@ -30,6 +30,8 @@ def row_text(entry: dict[str, Any], limit: int) -> str:
     text = preview.text_of(entry)
     if isinstance(message, dict):
         role = message.get("role")
+        if role == "user":
+            text = _text_of_user(message.get("content"))
         if isinstance(role, str) and role in _MARKED_ROLES:
             text = without_markdown(text, _SEARCHED * limit)
         if (error := _error_of(message)) is not None:
@@ -38,6 +40,16 @@ def row_text(entry: dict[str, Any], limit: int) -> str:
     elif str(entry.get("type")) in _MARKED_TYPES:
         text = without_markdown(text, _SEARCHED * limit)
     return preview.one_line(text, limit)
+
+
+def _text_of_user(content: object) -> str:
+    """Return the words of a person, or else a command or a summary, or else the names of what programs added."""
+    text = (
+        typed_words.typed_content(content)
+        or typed_words.command_in(content)
+        or typed_words.told_content(content)
+    )
+    return text or " ".join(f"[{kind}]" for kind in dict.fromkeys(typed_words.added_to(content)))
 
 
 def without_markdown(text: str, searched: int) -> str:

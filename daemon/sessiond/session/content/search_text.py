@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session.content import preview
+from sessiond.session.content import preview, typed_words
 from sessiond.session.content.search_words import searchable
 from sessiond.session.tree import lines
 
@@ -77,7 +77,9 @@ def _message_text(message: dict[str, Any]) -> str:
             command = _string(message.get("command") or message.get("code"))
             output = message.get("output")
             return searchable(f"{command[:MAX_TOOL_CHARS]} {_string(output)}", 2 * MAX_TOOL_CHARS)
-        case "user" | "assistant" | "custom" | "hookMessage":
+        case "user":
+            return searchable(typed_words.told_content(_texts_in(content)), MAX_MESSAGE_CHARS)
+        case "assistant" | "custom" | "hookMessage":
             return searchable(_text_of_content(content), MAX_MESSAGE_CHARS)
         case "fileMention":
             return searchable(_text_of_files(message.get("files")), MAX_MESSAGE_CHARS)
@@ -89,6 +91,15 @@ def _text_of_content(content: object) -> str:
         return content
     blocks = content if isinstance(content, list) else []
     return " ".join(filter(None, map(_text_of_block, blocks)))
+
+
+def _texts_in(content: object) -> object:
+    blocks = content if isinstance(content, list) else None
+    return (
+        content
+        if blocks is None
+        else [it for it in blocks if isinstance(it, dict) and it.get("type") == "text"]
+    )
 
 
 def _text_of_block(block: object) -> str:

@@ -19,9 +19,7 @@ _WRITE_TOOLS: Final = frozenset((
 _READ_OR_WRITE_TOOLS: Final = frozenset(("strreplaceeditor", "strreplacebasededittool"))
 """Tools with several commands, of which only `view` does not modify the file."""
 _PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path", "target_file", "filename")
-_PATCH_LINES: Final = re.compile(
-    r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE
-)
+_PATCH_LINES: Final = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
 _PATCH_MARKER: Final = "*** Begin Patch"
 
 
@@ -51,4 +49,4 @@ def _patched_files(arguments: dict[str, Any]) -> Iterator[str]:
     for value in arguments.values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and _PATCH_MARKER in text:
-                yield from _PATCH_LINES.findall(text)
+                yield from filter(None, map(str.strip, _PATCH_LINES.findall(text)))

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw
 
+from sessiond.session.content import stop_reasons
 from sessiond.session.content.agent_message import AgentMessage, read_message
 from sessiond.session.context import system_message
 from sessiond.session.context.context import Context
@@ -35,7 +36,6 @@ _UNKNOWN: Final = -1
 """Size of a message that has not been estimated."""
 _SYSTEM: Final = -2
 """Size of a system message. All system messages together are counted once."""
-_FAILED_STOP_REASONS: Final = ("aborted", "error")
 _INVALIDATING_KINDS: Final = frozenset((KIND["compaction"], KIND["context_edit"], KIND["reset_boundary"]))
 """Kinds that invalidate the usage of earlier messages."""
 
@@ -97,7 +97,7 @@ def used(message: bytes | Raw) -> int | None:
 
     """
     decoded = payloads.part(_answer, message)
-    if decoded is None or decoded.role != "assistant" or decoded.stop_reason in _FAILED_STOP_REASONS:
+    if decoded is None or decoded.role != "assistant" or decoded.stop_reason in stop_reasons.FAILED:
         return None
     usage = decoded.usage
     if not isinstance(usage, dict):

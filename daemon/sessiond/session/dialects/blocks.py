@@ -16,7 +16,7 @@ def blocks(content: Any) -> list[dict[str, Any]]:
 
 
 def results(content: Any) -> list[dict[str, Any]]:
-    """Return the tool results of `content` as flat objects {id, content, isError}. Other blocks are left out."""
+    """Return the tool results of `content` as flat objects {id, content, isError, rest}. Other blocks are left out."""
     found = [block for block in fields.items(content) if isinstance(block, dict)]
     return [_result(block) for block in found if block.get("type") in ("tool_result", "toolResult")]
 
@@ -78,6 +78,11 @@ def _result(block: dict[str, Any]) -> dict[str, Any]:
         "id": fields.as_text(fields.first(result, "tool_use_id", "tool_call_id", "toolCallId", "id")),
         "content": blocks(result.get("content")),
         "isError": fields.first(result, "is_error", "isError") is True,
+        "rest": {
+            name: value
+            for name, value in (("details", result.get("metadata")), ("terminate", result.get("terminate")))
+            if value not in (None, {}, False)
+        },
     }
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sessiond.session.content import fields
+from sessiond.session.tree.origin import OriginStep
 
 TUNNEL_TYPE: Final = "sessiond.entry"
 """`custom_type` of an entry that carries an entry of a type that the format does not have: {type, payload}."""
@@ -12,7 +13,11 @@ TUNNEL_TYPE: Final = "sessiond.entry"
 
 @dataclass(frozen=True, slots=True)
 class ExportedSession:
-    """A session to export: v3 entries in log order, and the leaf."""
+    """A session to export: v3 entries in log order, and the leaf.
+
+    `agent` is the one that it came from, if it is known. `lineage` has the sessions from which a session that is
+    written for an agent goes on; it is empty for an export.
+    """
 
     session_id: str
     timestamp: str
@@ -22,6 +27,8 @@ class ExportedSession:
     parent_session: str | None
     entries: list[dict[str, Any]]
     leaf: str | None
+    agent: str | None = None
+    lineage: tuple[OriginStep, ...] = ()
 
     def on_path(self) -> list[dict[str, Any]]:
         """Return the entries from the root to the leaf."""

@@ -8,8 +8,18 @@ from typing import Any, Final
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
-from sessiond.session.dialects.linking import Linked, Names, Part, add_linked, carried, name_of, newest
-from sessiond.session.dialects.source import Source
+from sessiond.session.dialects.linking import (
+    Linked,
+    Names,
+    Part,
+    add_linked,
+    carried,
+    name_of,
+    newest,
+    without,
+    without_repeats,
+)
+from sessiond.session.dialects.source import Place, Source
 
 NAME: Final = "go"
 LEAF_TYPE: Final = "sessiond.leaf"
@@ -20,11 +30,17 @@ _BASE: Final = ("type", "id", "parent_id", "timestamp")
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
-    """Return whether these are lines of the Go library: only it writes `version: 1` and gives its entries ids."""
+    """Return whether these are lines of the Go library: only it writes `version: 1` and gives its entries ids.
+
+    One line with `parent_id` suffices, so that a damaged line does not make the file one of pi.
+    """
     if not first or first[0].get("type") != "session" or "parentId" in first[0]:
         return False
     is_first_version = first[0].get("version") == 1 and not isinstance(first[0].get("version"), bool)
-    return is_first_version and all("id" in value and "parentId" not in value for value in first[1:])
+    return is_first_version and (
+        any("id" in value and "parent_id" in value for value in first[1:])
+        or all("id" in value and "parentId" not in value for value in first[1:])
+    )
 
 
 def read(source: Source) -> Imported:
@@ -32,7 +48,8 @@ def read(source: Source) -> Imported:
     builder = ImportBuilder(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
-    pointer: tuple[int, str | None] | None = None
+    pointer: tuple[Place, str | None] | None = None
+    pointers: dict[str, str | None] = {}
     begun = False
     for line in source.lines():
         value = line.value
@@ -48,16 +65,22 @@ def read(source: Source) -> Imported:
             if fields.without(value, "type", "id", "version", "cwd", "parent_session", "timestamp"):
                 builder.preserve(line, "header", "it has fields that a header does not have")
         elif _is_pointer(value):
-            pointer = line.number, name_of(value, "parent_id")
+            pointer = line.place, name_of(value, "parent_id")
             builder.record_leaf_move(line, pointer[1])
+            if (name := name_of(value, "id")) is not None:
+                pointers[name] = pointer[1]
         elif (name := name_of(value, "id")) is None:
             builder.preserve(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
-            linked.append(Linked(line, value, name, name_of(value, "parent_id")))
+            linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
+    linked = without(
+        without_repeats(linked, builder), pointers
+    )  # an entry that Go added hangs on the last line
     names = add_linked(builder, linked, lambda it, names: _parts(it, names, tools))
     last = newest(linked)
+    builder.report.held_back_count += source.is_torn
     builder.leaf = names.below(last)
-    if pointer is not None and (last is None or last.line.number < pointer[0]):
+    if pointer is not None and (last is None or last.line.place < pointer[0]):
         builder.leaf = names.of(pointer[1])
     return builder.finish()
 

@@ -6,12 +6,12 @@ Unlike `formats.from_google`, nothing is refused: a part without a counterpart b
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sessiond.session.content import fields
+from sessiond.session.content import fields, typed_words
+from sessiond.session.dialects.messages import timed
+from sessiond.session.formats.build import NO_COST
 
 API: Final = "google-generative-ai"
 PROVIDER: Final = "google"
-_INJECTED: Final = ("<session_context>", "This is the Gemini CLI. We are setting up", "<system-reminder>")
-"""Beginnings of text that the program, and not the user, put into a user message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,7 @@ class Content:
     @property
     def is_injected(self) -> bool:
         """Whether the program wrote it as a message of the user."""
-        first = next((it.get("text") for it in self.blocks if it.get("type") == "text"), None)
-        return isinstance(first, str) and first.lstrip().startswith(_INJECTED)
+        return typed_words.is_added(self.blocks)
 
 
 def content_of(value: Any, place: str) -> Content:
@@ -134,15 +133,8 @@ def usage(input: Any, output: Any, thoughts: Any, cached: Any, total: Any) -> di
         "input": max(0, fields.number(input) - fields.number(cached)),
         "output": spoken + thought, "cacheRead": fields.number(cached), "cacheWrite": 0,
     }  # fmt: skip
-    cost = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
-    made = {**known, "totalTokens": fields.number(total) or sum(known.values()), "cost": cost}
+    made = {**known, "totalTokens": fields.number(total) or sum(known.values()), "cost": NO_COST}
     return made if thoughts is None else {**made, "reasoningTokens": fields.number(thoughts)}
-
-
-def timed(message: dict[str, Any], at: str) -> dict[str, Any]:
-    """Return a message with its time in milliseconds, if the time is valid."""
-    milliseconds = fields.milliseconds(at)
-    return message if milliseconds is None else {**message, "timestamp": milliseconds}
 
 
 def _block(part: dict[str, Any]) -> dict[str, Any]:

@@ -9,18 +9,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from sessiond.session.content import fields
-from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects import copy_mark
+from sessiond.session.dialects.source import Place, Source, SourceLine
 from sessiond.session.tree import entries
 
 IMPORT_TYPE: Final = "sessiond.import"
 """`customType` of an entry that stores a line without a counterpart: {origin, line, reason, raw}."""
 MOVE_TYPE: Final = "sessiond.leafMoved"
 """`customType` of an entry that records that a line of the source moved its leaf: {targetId}."""
+ROLLED_BACK: Final = "rolled-back"
+"""The label on the last entry of a branch that was rolled back."""
 MAX_PROBLEMS: Final = 100
 MAX_NULS: Final = 4096
 """Limit of NUL bytes at the ends of a line that is stored unchanged; more are only counted."""
@@ -89,10 +92,24 @@ class Imported:
 
     source_version: str | None = None
 
+    inherited: frozenset[str] = frozenset()
+    """The ids of those of `entries` that come from lines of other files: the history of a fork."""
+
+    is_cut: bool = False
+    """Whether messages of the file may be lost, so that its leaf may be an earlier one than it was."""
+
+    untouched_copy_of: str | None = None
+    """The session that this one is a copy of, written by `session/resume`, with which its agent has not gone on."""
+
     @property
     def has_assistant(self) -> bool:
         """Whether an entry is an assistant message."""
         return any(it.role == "assistant" for it in self.entries)
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether an entry is a message of a user or an assistant. A file may have only what its program added."""
+        return any(it.role in ("user", "assistant") for it in self.entries)
 
     @property
     def is_answered(self) -> bool:
@@ -117,8 +134,22 @@ HOME: Final = frozenset(("pi",))
 """Dialects whose files can be opened in place. An imported copy gets an id of its own."""
 
 
+class BuilderState(msgspec.Struct):
+    """The part of a builder that another one needs to go on behind the same lines: see `ImportBuilder.state`."""
+
+    timestamp: str | None
+    clock: str | None
+    last: str | None
+    last_beside: str | None
+    taken: set[str]
+    versions: dict[str, int]
+
+
 class ImportBuilder:
-    """Builds the entries of one import and counts the lines in its report."""
+    """Builds the entries of one import and counts the lines in its report.
+
+    The result of a source that grows can be taken part by part: `finish` returns what was added since the last call.
+    """
 
     def __init__(self, dialect: str, source: Source) -> None:
         self.dialect = dialect
@@ -130,6 +161,8 @@ class ImportBuilder:
         self.parent_source: str | None = None
         self.leaf: str | None = None
         self.source_version: str | None = None
+        self.untouched_copy_of: str | None = None
+        self.is_cut = False
         self.origin: dict[str, Any] = {}
         self.report = ImportReport()
         self.last: str | None = None
@@ -138,7 +171,20 @@ class ImportBuilder:
         self._tree: list[ImportedEntry] = []
         self._taken: set[str] = set()
         self._versions: dict[str, int] = {}
-        self._beside: list[tuple[int, str, str, str, dict[str, Any]]] = []
+        self._beside: list[tuple[Place, str, str, str, dict[str, Any]]] = []
+        self._last_beside: str | None = None
+        self._inherited: set[str] = set()
+
+    def state(self) -> BuilderState:
+        """Return the state behind the entries that `finish` has returned."""
+        return BuilderState(
+            self.timestamp, self._clock, self.last, self._last_beside, self._taken, self._versions
+        )
+
+    def restore(self, state: BuilderState) -> None:
+        """Go on behind the entries of an earlier builder."""
+        self.timestamp, self._clock, self.last = state.timestamp, state.clock, state.last
+        self._last_beside, self._taken, self._versions = state.last_beside, state.taken, state.versions
 
     # --- the results of a line -------------------------------------------------------------------------
 
@@ -170,6 +216,8 @@ class ImportBuilder:
             return parent
         self._put(name, parent, type, written, payload)
         self.last = name
+        if line.is_inherited:
+            self._inherited.add(name)
         return name
 
     def add_verbatim(self, name: str, parent: str | None, type: str, line: bytes, role: str | None) -> None:
@@ -189,9 +237,18 @@ class ImportBuilder:
         Returns:
             The entry's id.
         """
-        name = self._free(name or f"line-{line.number}")
-        self._beside.append((line.number, name, type, at or self._clock or _EPOCH, payload))
+        name = self._free(name or f"line-{line.key}")
+        self._beside.append((line.place, name, type, at or self._clock or _EPOCH, payload))
+        if line.is_inherited:
+            self._inherited.add(name)
         return name
+
+    def record_takeover(
+        self, line: SourceLine, *, by: Literal["person", "program"], name: str | None = None
+    ) -> None:
+        """Record that from a line on a person gives the prompts of the session, or a program."""
+        data = {"customType": entries.TAKEN_OVER_TYPE, "data": {"by": by}}
+        self.add_beside(line, "custom", data, name=name)
 
     def record_leaf_move(self, line: SourceLine, target: str | None) -> None:
         """Record that a line moved the leaf. An import of a grown file moves the leaf only if an entry is new."""
@@ -214,14 +271,45 @@ class ImportBuilder:
         except UnicodeDecodeError:
             data["rawHex"] = raw.hex()
         payload = {"customType": IMPORT_TYPE, "data": data}
-        name = self._free(name or f"raw-{line.number}")
-        self._beside.append((line.number, name, "custom", self._clock or _EPOCH, payload))
+        name = self._free(name or f"raw-{line.key}")
+        self._beside.append((line.place, name, "custom", self._clock or _EPOCH, payload))
         return name
 
     def preserve_unreadable(self, line: SourceLine) -> None:
         """Store a line that contains no object unchanged, and record a problem."""
         self.report.add_problem(line.number, line.reason)
         self.preserve(line, "unreadable", line.reason)
+
+    def take_damage(self, rest: Iterable[bytes]) -> None:
+        """Store the bytes of a damaged document that no message has, and record a problem for each.
+
+        While its program may still write the document, the bytes wait. None at all were cut off at its end.
+        """
+        self.is_cut = True
+        if self._source.growing:
+            self.report.held_back_count += 1
+            return
+        for raw in rest:
+            reason = (
+                f"{len(raw):,} bytes of a damaged document were not read" if raw else "its end is cut off"
+            )
+            self.report.add_problem(1, reason)
+            if raw:
+                self.preserve(
+                    SourceLine(1, raw, None), "unreadable", reason, name=f"raw-{fields.digest(raw.hex())}"
+                )
+
+    def take_mark(self, value: object, count: int | None = None) -> None:
+        """Take the mark of a session that was written for the agent (`copy_mark`), or None.
+
+        Args:
+            value: The value of the field with the mark.
+            count: The number of messages of a document; None for a file of lines.
+        """
+        if value is not None:
+            self.origin |= copy_mark.origin_fields(value)
+            lines = self._source.data.count(b"\n") if count is None else count
+            self.untouched_copy_of = copy_mark.untouched_copy_of(value, lines)
 
     def count(self, kind: str) -> None:
         """Count a converted line under the kind of its result."""
@@ -253,21 +341,25 @@ class ImportBuilder:
     # --- the session -----------------------------------------------------------------------------------
 
     def finish(self) -> Imported:
-        """Return the imported session."""
+        """Return the imported session: its origin, and the entries that were added since the last call."""
         if self.leaf is not None and self.leaf not in self._taken:
             self.report.add_problem(
                 0, f"the leaf is not in the file: {self.leaf:.80}; the last entry becomes the leaf"
             )
             self.leaf = self.last
         start = _fit(self.timestamp) or _fit(self._source.modified) or _EPOCH
+        found, self._tree = self._tree, []
+        inherited, self._inherited = frozenset(self._inherited), set()
+        report, self.report = self.report, ImportReport()
         return Imported(
             dialect=self.dialect, source_id=self.source_id, timestamp=start, cwd=self.cwd, title=self.title,
-            tags=self.tags, parent_source=self.parent_source, entries=self._all(start),
-            leaf=self.leaf, report=self.report, conversation_count=len(self._tree),
-            source_version=self.source_version,
+            tags=self.tags, parent_source=self.parent_source, entries=self._all(start, found),
+            leaf=self.leaf, report=report, conversation_count=len(found),
+            source_version=self.source_version, inherited=inherited, is_cut=self.is_cut,
+            untouched_copy_of=self.untouched_copy_of,
         )  # fmt: skip
 
-    def _all(self, start: str) -> list[ImportedEntry]:
+    def _all(self, start: str, tree: list[ImportedEntry]) -> list[ImportedEntry]:
         """Return the origin, the tree, and the chain beside it in line order."""
         origin = {"source": self.dialect, "sourceId": self.source_id}
         if isinstance(path := self._source.beside.get("sourcePath"), str):
@@ -275,14 +367,16 @@ class ImportBuilder:
         if self.source_version is not None:
             origin["sourceVersion"] = self.source_version
         origin |= self.origin
-        above = origin_id(self.dialect, self.source_id)
+        root = origin_id(self.dialect, self.source_id)
         payload = {"customType": entries.ORIGIN_TYPE, "data": origin}
-        first = ImportedEntry(above, None, "custom", self._line("custom", above, None, start, payload))
+        first = ImportedEntry(root, None, "custom", self._line("custom", root, None, start, payload))
         chain: list[ImportedEntry] = []
+        above = self._last_beside or root
         for _, name, type, at, payload in sorted(self._beside, key=lambda it: it[0]):
             chain.append(ImportedEntry(name, above, type, self._line(type, name, above, at, payload)))
-            above = name
-        return [first, *self._tree, *chain]
+            above = self._last_beside = name
+        self._beside = []
+        return [first, *tree, *chain]
 
     def _put(self, name: str, parent: str | None, type: str, written: bytes, payload: dict[str, Any]) -> None:
         role = fields.mapping(payload.get("message")).get("role") if type == "message" else None

@@ -1,29 +1,36 @@
 """Builds the log of a new session from an imported one, and finds entries that an existing session lacks."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from sessiond.session.content import extract_blobs, fields, restore_blobs
 from sessiond.session.dialects.import_builder import (
+    HOME,
     IMPORT_TYPE,
     Imported,
     ImportedEntry,
     origin_id,
     session_ids,
 )
+from sessiond.session.formats.build import NO_USAGE
 from sessiond.session.tree import entries, lines
-from sessiond.session.tree.codes import KIND, KIND_OF, ROLE_OF, USER
+from sessiond.session.tree.codes import KIND, KIND_OF, OTHER, ROLE_OF, USER
 from sessiond.session.tree.header_title import with_title_space
 from sessiond.session.tree.rows import LogRows
 from sessiond.session.tree.steps import Read
-from sessiond.session.tree.tree import Tree
+from sessiond.session.tree.tree import NONE, Tree
 
+_IMPORT: Final = f'"customType":"{IMPORT_TYPE}"'.encode()
+_ORIGIN_STATE: Final = f'"customType":"{entries.ORIGIN_STATE_TYPE}"'.encode()
 _CUSTOM: Final = KIND["custom"]
 """The kind of an entry that stores an entry which could not be appended unchanged."""
 _WITHOUT_ORDER: Final = frozenset(("nova",))
 """Dialects that store a state: entries of an earlier state need not be in a later one."""
+_ONE_PATH: Final = frozenset(("opencode",))
+"""Dialects whose conversation is a list, in which a message may later be found before others that were there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +48,26 @@ def candidates(imported: Imported, path: str) -> list[str]:
 
 
 def is_import_of(tree: Tree, read: Read, imported: Imported) -> bool:
-    """Return whether an existing session was imported from this file or from an earlier state of it.
+    """Return whether an existing session was imported from this file, an earlier state of it, or a copy of it.
 
-    Two files may name the same session and have different content under the same ids; they are two sessions. The
-    content of user messages is compared. Other content may differ, because another version of a reader may convert it
-    in another way.
+    Two files may name the same session and have different content under the same ids, or messages of which none is in
+    the other; they are two sessions. A file without messages belongs to any session that it names: its program may have
+    added only a context. The content of user messages is compared. Other content may differ, because another version of
+    a reader may convert it in another way.
     """
     if tree.any_row(origin_id(imported.dialect, imported.source_id)) is None:
         return False
     if imported.dialect in _WITHOUT_ORDER:
         return True
-    first, *others = (it for it in imported.entries[1 : imported.conversation_count + 1])
-    if tree.any_row(first.id) is None:
+    spoken = imported.entries[1 : imported.conversation_count + 1]
+    if imported.has_messages and tree.count_messages() and not tree.has_any([it.id for it in spoken]):
         return False
-    return all(_has_same_content(tree, read, it) for it in (first, *others))
+    return all(_has_same_content(tree, read, it) for it in spoken)
 
 
 def _has_same_content(tree: Tree, read: Read, it: ImportedEntry) -> bool:
     row = tree.row(it.id)
-    if row is None or tree.kind(row) == _CUSTOM:
+    if row is None or tree.kind(row) in (_CUSTOM, OTHER):
         return True
     if tree.kind(row) != KIND_OF[it.type]:
         return False
@@ -95,7 +103,6 @@ def new_log(
     session_id: str,
     cwd: str,
     *,
-    images: bool = False,
     find: restore_blobs.Find = _nothing,
     title_space: bool = True,
 ) -> NewLog:
@@ -105,8 +112,7 @@ def new_log(
         imported: The imported session.
         session_id: The id of the new session.
         cwd: The working directory for the header.
-        images: Whether images are stored as blobs. If not, blobs that `find` returns are put back into the lines.
-        find: Returns the bytes of a blob by digest, or None.
+        find: Returns the bytes of a blob by digest, or None. Images that it returns are put back into the lines.
         title_space: Whether the header has space for a later title.
     """
     header = entries.Header(
@@ -118,10 +124,10 @@ def new_log(
     first = msgspec.json.encode(header)
     written = [with_title_space(first) if title_space else first]
     for it in imported.entries:
-        whole_line = restore_blobs.restore_images(it.line, find)
-        line = it.line if images else whole_line
-        if extract_blobs.may_need_extraction(line, images=images):
-            line, found = extract_blobs.extract(line, images=images)
+        stored = with_usage(it, imported.dialect)
+        line = restore_blobs.restore_images(stored, find)
+        if extract_blobs.may_need_extraction(line, images=False):
+            line, found = extract_blobs.extract(line, images=False)
             blobs |= found
         written.append(line)
     if imported.entries[-1].id != imported.leaf:
@@ -137,9 +143,138 @@ def parent_session(imported: Imported) -> str | None:
     return session_ids(imported.dialect, parent)[0]
 
 
+def cut_off(imported: Imported, rows: LogRows) -> int:
+    """Return how many messages are roots of a session although the file has others before them.
+
+    Readers of earlier versions cut the history off at a line that they did not know.
+    """
+    spoken = imported.entries[1 : imported.conversation_count + 1]
+    found = (rows.row(it.id) for it in spoken if it.parent_id is not None)
+    return sum(row is not None and rows.parent(row) == NONE for row in found)
+
+
+def without_history(imported: Imported, rows: LogRows) -> Imported:
+    """Return a fork without the history of its source, if its session was stored without it.
+
+    Entries never move, so that the history would be a tree of its own.
+    """
+    spoken = imported.entries[1 : imported.conversation_count + 1]
+    there = {it.id for it in spoken if rows.any_row(it.id) is not None}
+    if not imported.inherited or not there or there & imported.inherited:
+        return imported
+    origin, entries = imported.entries[0], [imported.entries[0]]
+    count = 0
+    for place, it in enumerate(imported.entries[1:]):
+        if it.id in imported.inherited:
+            continue
+        is_spoken = place < imported.conversation_count
+        count += is_spoken
+        if it.parent_id in imported.inherited:
+            it = _renamed(it, parentId=None if is_spoken else origin.id)
+        entries.append(it)
+    return replace(imported, entries=entries, conversation_count=count, inherited=frozenset())
+
+
+def lacks_history(tree: Tree, read: Read, imported: Imported) -> bool:
+    """Return whether a fork was stored without the history that it has now, and nothing was added to it here.
+
+    Notes of the daemon about the file of the session do not count.
+    """
+    of_file = {it.id for it in imported.entries}
+    if tree.origin is None or tree.origin.missing_history is None or not imported.inherited:
+        return False
+    if any(tree.any_row(it) is not None for it in imported.inherited):
+        return False
+    others = [row for row in range(1, len(tree)) if tree.id(row) not in of_file]
+    return all((tree.id(row) or "").startswith("leaf-") or _ORIGIN_STATE in read([row])[0] for row in others)
+
+
 def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
     """Return the entries that a session does not have yet, parents before children."""
     return [it for it in imported.entries if rows.any_row(it.id) is None]
+
+
+def continued(imported: Imported, rows: LogRows) -> Imported:
+    """Return a session that has grown with its new messages below those that an existing session has.
+
+    A clock that went back places a new message before others. On a branch of its own it would be in no context.
+    """
+    if imported.dialect not in _ONE_PATH:
+        return imported
+    spoken = imported.entries[1 : imported.conversation_count + 1]
+    there = [row for it in spoken if (row := rows.any_row(it.id)) is not None]
+    if not there or len(there) == len(spoken):
+        return imported
+    tip = rows.id(max(there))
+    entries = list(imported.entries)
+    for place, it in enumerate(spoken, 1):
+        if rows.any_row(it.id) is not None:
+            continue
+        if it.parent_id != tip:
+            entries[place] = _renamed(it, parentId=tip)
+        tip = it.id
+    leaf = tip if imported.leaf == spoken[-1].id else imported.leaf
+    return replace(imported, entries=entries, leaf=leaf)
+
+
+def beside_by_content(imported: Imported, tree: Tree, read: Read, *, is_other: bool) -> Imported:
+    """Return an import in which no entry about the session as a whole hides behind another one's id.
+
+    Such entries have ids from the numbers of their lines, which several files of a session have. One that says another
+    thing than the session's entry of this id gets an id from what it says.
+
+    Args:
+        imported: The result of reading a file.
+        tree: The session.
+        read: Returns its entries by row.
+        is_other: Whether the origin of the session is another file. Of the file itself, only lines that are stored
+            unchanged and titles are compared: another version of a reader may convert the others in another way.
+    """
+    entries, names = list(imported.entries), dict[str, str]()
+    for place in range(imported.conversation_count + 1, len(entries)):
+        it = below(entries[place], names)
+        is_compared = is_other or it.type == "session_info" or _IMPORT in it.line
+        row = tree.any_row(it.id) if is_compared else None
+        if row is not None and (said := _said(it.line)) != _said(read([row])[0]):
+            names[it.id] = f"{it.id[:40]}-{fields.digest(fields.dumps(said).decode())}"
+            it = _renamed(it, id=names[it.id])
+        entries[place] = it
+    return replace(imported, entries=entries)
+
+
+def _said(entry: bytes) -> dict[str, object]:
+    """Return what an entry beside the conversation says; of an unchanged line of the source, only that line."""
+    try:
+        value = lines.loads(entry)
+    except lines.NotAnEntry:
+        return {}
+    data = fields.mapping(value.get("data"))
+    if value.get("customType") == IMPORT_TYPE:
+        return {name: data.get(name) for name in ("raw", "rawHex")}
+    return fields.without(value, "id", "parentId", "timestamp")
+
+
+def below(it: ImportedEntry, names: Mapping[str, str]) -> ImportedEntry:
+    """Return an entry below the parent that `names` has for its parent, if it has one."""
+    if it.parent_id is None or it.parent_id not in names:
+        return it
+    return _renamed(it, parentId=names[it.parent_id])
+
+
+def _renamed(it: ImportedEntry, **ids: str | None) -> ImportedEntry:
+    """Return an entry with another `id` or `parentId`."""
+    line = fields.dumps({**lines.loads(it.line), **ids})
+    return msgspec.structs.replace(
+        it, id=ids.get("id") or it.id, parent_id=ids.get("parentId", it.parent_id), line=line
+    )
+
+
+def with_usage(it: ImportedEntry, dialect: str) -> bytes:
+    """Return the line of an entry; that of an answer without `usage` gets one of zeros, which peers read unchecked."""
+    if it.role != "assistant" or dialect in HOME or b'"usage"' in it.line:
+        return it.line
+    entry = lines.loads(it.line)
+    return fields.dumps({**entry, "message": {**fields.mapping(entry.get("message")), "usage": NO_USAGE}})
 
 
 def as_preserved(it: ImportedEntry, dialect: str, reason: str) -> bytes:

@@ -4,8 +4,8 @@ If several lines share an id, each later line is a separate version, and lines a
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sessiond.session.content import fields
@@ -16,12 +16,16 @@ from sessiond.session.dialects.source import SourceLine
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A line that is an entry: its id in the source, and the parent that it names (None for a root)."""
+    """A line that is an entry: its id in the source, and the parent that it names (None for a root).
+
+    `chain` tells lines apart that are written in turns, such as those of a sub-agent.
+    """
 
     line: SourceLine
     value: dict[str, Any]
     id: str
     parent: str | None
+    chain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +40,34 @@ class PlacedEntry:
 def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
     """Yield the entries with parents before children, and otherwise in file order.
 
-    An entry whose parent is missing becomes a root. A cycle is cut.
+    An entry whose parent is missing follows the entry before it in the file that is on the same chain. So does the
+    entry at which a cycle is cut. Without such an entry, it is a root.
     """
     rest = list(linked)
     placement = _Placement(Counter(it.id for it in rest))
     for it in rest:
         placement.expected[it.id] -= 1
+        above = placement.follow(it)
         if it.parent is None or it.parent in placement.known:
-            yield from placement.place(it)
+            yield from placement.place(it, it.parent)
         elif it.parent == it.id and not placement.expected[it.id]:
-            yield from placement.place(it, "it is its own parent; it becomes a root")
+            yield from placement.place_after(it, "it is its own parent")
         elif placement.expected[it.parent] or placement.waiting_count[it.parent]:
-            placement.wait(it)
+            placement.wait(it, it.parent)
+        elif above is None or above.id in placement.known:
+            yield from placement.place(it, None if above is None else above.id, _missing(it, above))
         else:
-            yield from placement.place(
-                it, f"its parent is not in the file: {it.parent:.80}; it becomes a root"
-            )
+            placement.wait(it, above.id, _missing(it, above))
     while (left := placement.any_waiting()) is not None:
-        yield from placement.place(left, "its parents lead back to itself; it becomes a root")
+        yield from placement.place_after(left, "its parents lead back to itself")
+
+
+def _missing(it: Linked, above: Linked | None) -> str:
+    return f"its parent is not in the file: {it.parent:.80}; {_replacement(above)}"
+
+
+def _replacement(above: Linked | None) -> str:
+    return "it becomes a root" if above is None else f"it follows line {above.line.number}"
 
 
 class _Placement:
@@ -63,36 +77,87 @@ class _Placement:
         self.expected = expected
         self.known: dict[str, Linked] = {}
         self.waiting_count: Counter[str] = Counter()
-        self._waiting: dict[str, deque[Linked]] = {}
+        self._waiting: dict[str, deque[tuple[Linked, str | None]]] = {}
+        self._chains: dict[str, list[Linked]] = {}
+        self._places: dict[int, int] = {}  # of each entry by identity, its position on its chain
+        self._is_placed: dict[str, bytearray] = {}  # for each position of a chain
 
-    def wait(self, it: Linked) -> None:
+    def follow(self, it: Linked) -> Linked | None:
+        """Put an entry at the end of its chain. Returns the one before it."""
+        chain = self._chains.setdefault(it.chain, [])
+        above = chain[-1] if chain else None
+        self._places[id(it)] = len(chain)
+        self._is_placed.setdefault(it.chain, bytearray()).append(0)
+        chain.append(it)
+        return above
+
+    def wait(self, it: Linked, parent: str, problem: str | None = None) -> None:
         """Queue an entry until its parent is placed."""
         self.waiting_count[it.id] += 1
-        self._waiting.setdefault(it.parent or "", deque()).append(it)
+        self._waiting.setdefault(parent, deque()).append((it, problem))
 
     def any_waiting(self) -> Linked | None:
         """Remove and return an entry whose parent is never placed, or None."""
         if not self._waiting:
             return None
         name, waiting = next(iter(self._waiting.items()))
-        it = waiting.popleft()
+        it, _ = waiting.popleft()
         if not waiting:
             del self._waiting[name]
         self.waiting_count[it.id] -= 1
         return it
 
-    def place(self, it: Linked, problem: str | None = None) -> Iterator[PlacedEntry]:
-        """Place an entry, then the entries that waited for it."""
-        ready: list[tuple[Linked, str | None]] = [(it, problem)]
+    def place_after(self, it: Linked, problem: str) -> Iterator[PlacedEntry]:
+        """Place an entry after the last placed one that is before it in the file and on its chain."""
+        place = self._is_placed[it.chain].rfind(1, 0, self._places[id(it)])
+        above = self._chains[it.chain][place] if place >= 0 else None
+        yield from self._place(it, above, f"{problem}; {_replacement(above)}")
+
+    def place(self, it: Linked, parent: str | None, problem: str | None = None) -> Iterator[PlacedEntry]:
+        """Place an entry below its parent, then the entries that waited for it."""
+        yield from self._place(it, None if parent is None else self.known[parent], problem)
+
+    def _place(self, it: Linked, above: Linked | None, problem: str | None) -> Iterator[PlacedEntry]:
+        ready: list[tuple[Linked, Linked | None, str | None]] = [(it, above, problem)]
         while ready:
-            it, problem = ready.pop()
-            above = None if it.parent is None or problem is not None else self.known.get(it.parent)
+            it, above, problem = ready.pop()
             self.known[it.id] = it
+            self._is_placed[it.chain][self._places[id(it)]] = 1
             yield PlacedEntry(it, above, problem)
             released = self._waiting.pop(it.id, deque())
-            for child in released:
+            for child, _ in released:
                 self.waiting_count[child.id] -= 1
-            ready += [(child, None) for child in reversed(released)]
+            ready += [(child, it, why) for child, why in reversed(released)]
+
+
+def without(linked: Iterable[Linked], links: Mapping[str, str | None]) -> list[Linked]:
+    """Return the entries with parents that are entries.
+
+    Args:
+        linked: The entries.
+        links: The ids of lines that are no entries, each with the id that takes its place as a parent.
+    """
+    found = list(linked)
+    own = {it.id for it in found}
+    replaced = {name: parent for name, parent in links.items() if name not in own}
+    for number, it in enumerate(found):
+        parent, passed = it.parent, dict[str, None]()
+        while parent is not None and parent in replaced and parent not in passed:
+            passed[parent] = None
+            parent = replaced[parent]
+        replaced.update(dict.fromkeys(passed, parent))
+        if parent != it.parent:
+            found[number] = replace(it, parent=parent)
+    return found
+
+
+def without_repeats(linked: Iterable[Linked], builder: ImportBuilder) -> list[Linked]:
+    """Return the entries without lines that repeat an earlier line byte for byte, which are counted."""
+    found: dict[tuple[str, bytes], Linked] = {}
+    for it in linked:
+        if found.setdefault((it.id, it.line.raw), it) is not it:
+            builder.count("repeated")
+    return list(found.values())
 
 
 def name_of(value: dict[str, Any], *names: str) -> str | None:
@@ -148,8 +213,8 @@ def carried(custom_type: object, data: object, names: Names) -> Part | None:
 
 
 def newest(linked: Iterable[Linked]) -> Linked | None:
-    """Return the linked line with the highest line number, or None."""
-    return max(linked, key=lambda it: it.line.number, default=None)
+    """Return the linked line that is last in the file, or None."""
+    return max(linked, key=lambda it: it.line.place, default=None)
 
 
 def add_linked(
@@ -169,18 +234,14 @@ def add_linked(
         The entry ids by the ids of the source.
     """
     names = Names()
-    seen: dict[str, bytes] = {}
+    seen: set[str] = set()
     for placed in in_order(linked):
         it = placed.linked
-        if seen.get(it.id) == it.line.raw:
-            builder.count("repeated")
-            names.put(it, names.of(it.id))
-            continue
         if it.id in seen:
             builder.report.add_problem(
                 it.line.number, f"a second entry has the id {it.id:.80}; both are imported"
             )
-        seen[it.id] = it.line.raw
+        seen.add(it.id)
         if placed.problem is not None:
             builder.report.add_problem(it.line.number, placed.problem)
         parts = parts_of(it, names)

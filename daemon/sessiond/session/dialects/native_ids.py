@@ -27,15 +27,27 @@ class NativeTarget:
         seed: The text from which the ids of its messages derive.
         model: A model that the user's agent has, as `provider/model`, for agents that resume with the model of the
             last message. Without one, the model of the source is written.
+        version: The version of the agent that writes sessions here; None if it is not known.
     """
 
     session_id: str
     seed: str
     model: str | None = None
+    version: str | None = None
+
+    @property
+    def version_field(self) -> dict[str, str]:
+        """The version as a field of a line; {} if it is not known."""
+        return {} if self.version is None else {"version": self.version}
 
 
 def target_of(
-    agent: str, whole: ExportedSession, *, generation: int = 0, model: str | None = None
+    agent: str,
+    whole: ExportedSession,
+    *,
+    generation: int = 0,
+    model: str | None = None,
+    version: str | None = None,
 ) -> NativeTarget:
     """Return the native session for the path to the leaf of a session.
 
@@ -44,12 +56,13 @@ def target_of(
         whole: The session.
         generation: The number of native sessions of this path that the agent has continued. Each gives another id.
         model: See `NativeTarget`.
+        version: See `NativeTarget`.
     """
     seed = "\0".join((agent, whole.session_id, whole.leaf or "", str(generation)))
     if agent == OPENCODE:
         started = fields.milliseconds(whole.timestamp) or 0
-        return NativeTarget(opencode_id("ses", started, 0, seed, descending=True), seed, model)
-    return NativeTarget(uuid(seed), seed, model)
+        return NativeTarget(opencode_id("ses", started, 0, seed, descending=True), seed, model, version)
+    return NativeTarget(uuid(seed), seed, model, version)
 
 
 def uuid(*names: str) -> str:

@@ -14,14 +14,15 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session.content import fields
+from sessiond.session.content.typed_words import OPENING
 from sessiond.session.context.context import Context, build_context
-from sessiond.session.dialects import native_losses
+from sessiond.session.dialects import handing_over, native_losses
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.formats.agent import read_turn
+from sessiond.session.formats.build import NO_USAGE
 from sessiond.session.formats.conversation import Image, Reasons, Result, Role, TextPart, Thinking, Turn
 from sessiond.session.formats.fitting import ProviderLimits, fit
 from sessiond.session.formats.legal import legal
-from sessiond.session.formats.provider_messages import OPENING
 from sessiond.session.tree import entries, lines, payloads, steps
 from sessiond.session.tree.tree import Tree
 
@@ -74,6 +75,8 @@ class _Head(msgspec.Struct, rename="camel"):
 
 
 _head = msgspec.json.Decoder(_Head)
+_object = msgspec.json.Decoder(dict[str, Any])
+_WITH_ADDED_TEXT: Final = ("user", "custom", "hookMessage")
 _fits_as_id: Final = re.compile(r"[A-Za-z0-9_-]{1,40}").fullmatch
 
 
@@ -94,7 +97,11 @@ def native_conversation(
     output = NativeConversation(started, whole.cwd, whole.title)
     said = _times([times.get(it) for it in context.entry_ids], heads, started)
     reasons: Reasons = {}
-    items = [_item(message, heads[at], at, reasons, losses) for at, message in enumerate(context.messages)]
+    messages = _told(context.messages, heads, losses)
+    items = [
+        None if message is None else _item(message, heads[at], at, reasons, losses)
+        for at, message in enumerate(messages)
+    ]
     turns = steps.run(legal(items, reasons, lambda _turn: False))
     steps.run(fit(turns, ProviderLimits(_fits_as_id, legal_name, accepts_image), reasons))
     if turns and turns[0].role != "user":
@@ -107,7 +114,9 @@ def native_conversation(
     native_losses.count_changes(reasons, losses)
     native_losses.count_entries(whole, on_path, set(context.entry_ids), losses)
     losses.lost["label"] += len(tree.labels)
-    losses.lost["usage of an answer"] += sum(it.role == "assistant" and it.usage is not None for it in heads)
+    losses.lost["usage of an answer"] += sum(
+        it.role == "assistant" and it.usage not in (None, NO_USAGE) for it in heads
+    )
     losses.lost += Counter()  # without names that count nothing
     return output
 
@@ -161,6 +170,21 @@ def _context(whole: ExportedSession) -> tuple[Tree, Context, list[dict[str, Any]
         return tree, Context(leaf_id=None), []
     context = steps.run(build_context(tree, row, read))
     return tree, context, [lines.loads(it) for it in read(steps.run(steps.path(tree, row)))]
+
+
+def _told(
+    messages: Sequence[msgspec.Raw], heads: Sequence[_Head], losses: ConversionLosses
+) -> list[msgspec.Raw | None]:
+    """Return the messages without what the agent of the session added; None for one that has nothing else."""
+    given = [
+        (payloads.part(_object, message) or {}) if head.role in _WITH_ADDED_TEXT else {"role": head.role}
+        for message, head in zip(messages, heads, strict=True)
+    ]
+    told = handing_over.told(given, losses)
+    return [
+        None if it is None else raw if it is before else msgspec.Raw(msgspec.json.encode(it))
+        for raw, before, it in zip(messages, given, told, strict=True)
+    ]
 
 
 def _times(found: Sequence[int | None], heads: Sequence[_Head], started: int) -> list[int]:

@@ -4,13 +4,24 @@ Accepted names are `session_header` or `session`, `custom_info` or `custom`, `br
 with `content` or `contents`. `channel` has no counterpart and becomes a `custom` entry (decision 0023).
 """
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
-from sessiond.session.dialects.linking import Linked, Names, Part, add_linked, carried, name_of, newest
-from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.dialects.linking import (
+    Linked,
+    Names,
+    Part,
+    add_linked,
+    carried,
+    name_of,
+    newest,
+    without,
+    without_repeats,
+)
+from sessiond.session.dialects.source import Place, Source, SourceLine
 
 NAME: Final = "operator"
 CHANNEL_TYPE: Final = "operator.channel"
@@ -38,7 +49,12 @@ _USAGE: Final = {
 }  # fmt: skip
 _MILLISECONDS: Final = 1e11
 """A number above this is a time in milliseconds: in seconds it would be the year 5138."""
-_STOPS: Final = {"tool_use": "toolUse", "tool_calls": "toolUse", "end_turn": "stop", "max_tokens": "length"}
+STOPS: Final = {
+    "stop": "stop", "length": "length", "tool_calls": "toolUse", "error": "error", "abort": "aborted",
+    "content_filter": "content_filter",
+}  # fmt: skip
+"""The reasons why an answer of operator stopped, and the names here."""
+_STOPS: Final = {**STOPS, "tool_use": "toolUse", "end_turn": "stop", "max_tokens": "length"}
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
@@ -58,54 +74,40 @@ def read(source: Source) -> Imported:
     builder = ImportBuilder(NAME, source)
     tools: dict[str, str] = {}
     linked: list[Linked] = []
-    leaves: list[tuple[int, Any]] = []
+    leaves: list[tuple[Place, Any]] = []
+    targets: dict[str, str | None] = {}
     for line in source.lines():
         value = line.value
+        if value is not None and isinstance(value.get("timestamp"), float):
+            value = {**value, "timestamp": _time(value["timestamp"])}
         if value is None:
             builder.preserve_unreadable(line)
         elif not leaves and not linked and value.get("type") in ("session_header", "session"):
             _take_header(builder, line, value)
         elif value.get("type") == "leaf":
             target = name_of(value, "target_id", "targetId")
-            leaves.append((line.number, target))
+            leaves.append((line.place, target))
             builder.record_leaf_move(line, target)
-            name = name_of(value, "id")
-            if name is not None:
-                linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
+            if (name := name_of(value, "id")) is not None:
+                targets[name] = target
         elif (name := name_of(value, "id")) is None:
             builder.preserve(line, fields.as_text(value.get("type")) or "without a type", "it has no id")
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
-    without_leaves = _without_leaf_lines(linked)
-    names = add_linked(builder, without_leaves, lambda it, names: _parts(it, names, tools))
-    last = newest(without_leaves)
+    linked = without(without_repeats(linked, builder), targets)
+    names = add_linked(builder, linked, lambda it, names: _parts(it, names, tools))
+    last = newest(linked)
     builder.leaf = names.below(last)
-    if leaves and (last is None or last.line.number < leaves[-1][0]):
+    if leaves and (last is None or last.line.place < leaves[-1][0]):
         builder.leaf = names.of(leaves[-1][1])
     return builder.finish()
-
-
-def _without_leaf_lines(linked: list[Linked]) -> list[Linked]:
-    """Return the lines without leaf lines. A parent that is a leaf line is replaced by its target."""
-    target = {
-        it.id: name_of(it.value, "target_id", "targetId") for it in linked if it.value.get("type") == "leaf"
-    }
-    found: list[Linked] = []
-    for it in linked:
-        if it.value.get("type") == "leaf":
-            continue
-        parent, seen = it.parent, set[str]()
-        while parent is not None and parent in target and parent not in seen:
-            seen.add(parent)
-            parent = target[parent]
-        found.append(Linked(it.line, it.value, it.id, parent))
-    return found
 
 
 def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]) -> None:
     builder.source_id = name_of(value, "id") or builder.source_id
     builder.cwd = fields.as_text(value.get("cwd"))
-    builder.parent_source = fields.text(fields.first(value, "parent_session", "parentSession"))
+    parent = fields.text(fields.first(value, "parent_session", "parentSession"))
+    builder.parent_source = None if parent is None else _id_in(parent)
     builder.title = fields.text(value.get("title")) or fields.text(value.get("name"))
     builder.time_of(value.get("timestamp"))
     builder.count("header")
@@ -114,6 +116,21 @@ def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]
     )
     if any(it is not None for it in rest.values()):
         builder.preserve(line, "header", "it has fields that a header does not have")
+
+
+def _id_in(parent: str) -> str:
+    """Return the id of a session at the end of the path of its file, `…/<time>_<id>.jsonl`; an id is unchanged."""
+    name = parent.replace("\\", "/").rpartition("/")[2]
+    stem = name.removesuffix(".jsonl")
+    return (stem.rpartition("_")[2] if stem != name else stem) or parent
+
+
+def _time(at: float) -> str | None:
+    """Return a time in seconds as ISO 8601, with microseconds if it has any."""
+    found = fields.time(at)
+    if found is None or round(at * 1000, 3).is_integer():
+        return found
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
@@ -131,6 +148,8 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
             data = fields.without(value, *_BASE, "parentId")
             return [Part("custom", {"customType": CHANNEL_TYPE, "data": data})]
         case "model_change":
+            if payload.get("provider") == "":  # operator has no change of the model alone
+                del payload["provider"]
             if fields.text(payload.get("modelId")) is not None and fields.text(payload.get("model")) is None:
                 payload |= fields.model_change(payload.pop("provider", None), payload.pop("modelId"))
         case "custom_message":
@@ -164,7 +183,7 @@ def _messages(value: Any, rest: dict[str, Any], tools: dict[str, str]) -> list[P
         Part("message", {"message": {
             **fields.without(message, "role"), "role": "toolResult", "toolCallId": result["id"],
             "toolName": message.get("toolName") or tools.get(result["id"], "unknown"),
-            "content": result["content"], "isError": result["isError"],
+            "content": result["content"], "isError": result["isError"], **result["rest"],
         }})
         for result in found
     ]  # fmt: skip
@@ -189,14 +208,19 @@ def _fields_of(value: dict[str, Any]) -> dict[str, Any]:
     """Return a message without its content, with the names and units used here."""
     message = _camel(fields.without(value, "content", "contents"))
     message["role"] = _ROLES.get(value["role"], value["role"])
-    if isinstance(at := message.get("timestamp"), float) and at < _MILLISECONDS:
-        message["timestamp"] = fields.milliseconds(at)
+    if isinstance(at := message.get("timestamp"), float) and abs(at) < _MILLISECONDS:
+        exact = round(at * 1000, 3)
+        message["timestamp"] = int(exact) if exact.is_integer() else exact
     if isinstance(usage := message.get("usage"), dict):
         message["usage"] = {_USAGE.get(name, name): it for name, it in usage.items()}
         if isinstance(cost := usage.get("cost"), dict):
             message["usage"]["cost"] = {_USAGE.get(name, name): it for name, it in cost.items()}
     if isinstance(stop := message.get("stopReason"), str):
         message["stopReason"] = _STOPS.get(stop, stop)
+    if isinstance(error := message.get("error"), str):  # empty without one
+        del message["error"]
+        if error:
+            message["errorMessage"] = error
     return message
 
 

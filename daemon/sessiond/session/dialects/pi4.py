@@ -12,7 +12,15 @@ import msgspec
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
-from sessiond.session.dialects.linking import Linked, Names, Part, add_linked, name_of
+from sessiond.session.dialects.linking import (
+    Linked,
+    Names,
+    Part,
+    add_linked,
+    name_of,
+    without,
+    without_repeats,
+)
 from sessiond.session.dialects.source import Source, SourceLine
 
 NAME: Final = "pi4"
@@ -42,6 +50,7 @@ class _Reader:
         self._linked: list[Linked] = []
         self._lanes: dict[str, str | None] = {}
         self._facts: list[tuple[SourceLine, dict[str, Any]]] = []
+        self._others: dict[str, str | None] = {}  # the parents of lines with an id that are no entries
         self._begun = False
 
     def read(self) -> Imported:
@@ -52,7 +61,7 @@ class _Reader:
                 builder.preserve_unreadable(line)
             for value in values:
                 self._take(line, value)
-        names = add_linked(builder, self._linked, _parts)
+        names = add_linked(builder, without(without_repeats(self._linked, builder), self._others), _parts)
         for line, value in self._facts:
             self._take_fact(line, value, names)
         lane = "main" if "main" in self._lanes else next(reversed(self._lanes), None)
@@ -68,7 +77,7 @@ class _Reader:
         elif kind in _ENTRY and (name := name_of(value, "id")) is not None and fields.text(value.get("type")):
             value = {**value, "timestamp": _time(value.get("timestamp"))}
             parent = name_of(value, "parentId")
-            self._linked.append(Linked(_alone(line, value), value, name, parent))
+            self._linked.append(Linked(_alone(line, value), value, name, parent, lane or ""))
             if lane is not None:
                 self._lanes.pop(lane, None)
                 self._lanes[lane] = name
@@ -89,6 +98,8 @@ class _Reader:
         elif kind == "fact":
             self._facts.append((line, value))
         else:
+            if "parentId" in value and (name := name_of(value, "id")) is not None:
+                self._others[name] = name_of(value, "parentId")
             subject = fields.as_text(fields.first(value, "type", "namespace", "register"))
             builder.preserve(
                 line,
@@ -156,7 +167,7 @@ def _fact(value: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _alone(line: SourceLine, value: dict[str, Any]) -> SourceLine:
-    return SourceLine(line.number, line.raw, value)
+    return SourceLine(line.number, line.raw, value, part=line.part)
 
 
 def _time(value: object) -> str | None:

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from sessiond.session.content import fields
+from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.state.recorded_usage import usage_of_entry
 from sessiond.session.tree import lines
@@ -91,7 +92,11 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
     counted = {it.id for it in recorded if it.is_counted}
     same_ids = {it.id for it in recorded if it.id in of_source}
     conversation = list(_conversation(imported.entries[1:last], names, same_ids, counted, tree))
-    kept = [imported.entries[0], *conversation, *(_below(it, names) for it in imported.entries[last:])]
+    kept = [
+        imported.entries[0],
+        *conversation,
+        *(imported_log.below(it, names) for it in imported.entries[last:]),
+    ]
     leaf = None if imported.leaf is None else names.get(imported.leaf, imported.leaf)
     return replace(imported, entries=kept, leaf=leaf, conversation_count=len(conversation))
 
@@ -117,7 +122,7 @@ def _conversation(
         if it.id in names or it.id in same_ids:
             place = names.get(it.id, it.id)
             if it.id in same_ids:
-                yield _below(it, names)
+                yield imported_log.below(it, names)
             if place not in counted and (usage := _usage_of(it, place)) is not None:
                 yield usage
         elif it.type == _USAGE and place is not None and place in counted and tree.any_row(it.id) is None:
@@ -125,7 +130,7 @@ def _conversation(
         else:
             if it.type == "message":
                 place = None
-            yield _below(it, names)
+            yield imported_log.below(it, names)
 
 
 def _usage_of(it: ImportedEntry, parent_id: str) -> ImportedEntry | None:
@@ -156,14 +161,6 @@ def _alike(ours: list[tuple[str, Said]], theirs: Set[Said]) -> list[tuple[str, S
             said = said[0], next((it for it in texts if said[1].endswith(it)), said[1])
         found.append((entry_id, said))
     return found
-
-
-def _below(it: ImportedEntry, names: dict[str, str]) -> ImportedEntry:
-    if it.parent_id is None or it.parent_id not in names:
-        return it
-    entry = msgspec.json.decode(it.line, type=dict[str, msgspec.Raw])
-    entry["parentId"] = msgspec.Raw(msgspec.json.encode(names[it.parent_id]))
-    return msgspec.structs.replace(it, parent_id=names[it.parent_id], line=msgspec.json.encode(entry))
 
 
 class _Recorded(NamedTuple):

@@ -7,6 +7,7 @@ ends the file (decision 0023).
 from typing import Any
 
 from sessiond.session.content import fields
+from sessiond.session.content.image_links import image_url
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     ConversionLosses,
@@ -16,6 +17,7 @@ from sessiond.session.dialects.exported import (
     tunneled,
 )
 from sessiond.session.dialects.go import LEAF_TYPE
+from sessiond.session.formats.build import NO_USAGE
 
 
 def to_go(whole: ExportedSession, losses: ConversionLosses) -> bytes:
@@ -109,7 +111,8 @@ def _message(message: Any, losses: ConversionLosses) -> dict[str, Any] | None:
     made: dict[str, Any]
     match role:
         case "assistant":
-            losses.lose_rest("assistant", message, "role", "content", "provider", "model")
+            unused = ("usage",) if message.get("usage") == NO_USAGE else ()
+            losses.lose_rest("assistant", message, "role", "content", "provider", "model", *unused)
             made = {"role": role, "content": _content(content, losses)}
             name, owner = (
                 fields.text(message.get("model")),
@@ -189,4 +192,13 @@ def _block(block: dict[str, Any], losses: ConversionLosses) -> dict[str, Any] | 
                 "data": block["data"],
             }
             return {"type": "image", "image": {"source": source}}
+        case "image" if (url := image_url(block)) is not None:
+            kind = fields.text(block.get("mimeType"))
+            kind = kind or fields.text(_source(block).get("media_type")) or ""
+            source = {"type": "url", "media_type": kind, "data": url}
+            return {"type": "image", "image": {"source": source}}
     return None
+
+
+def _source(block: dict[str, Any]) -> dict[str, Any]:
+    return fields.mapping(fields.mapping(block.get("image")).get("source") or block.get("source"))

@@ -1,12 +1,16 @@
 """Writes operator's format as its program reads it: a `session` header of version 3, snake_case, `contents`, floats.
 
 Its document has other names for some entries (`session_header`, `branch`, `custom_info`). Its program does not
-recognize a file with those names, and overwrites it (decision 0023).
+recognize a file with those names, and overwrites it (decision 0023). It also drops each line that has another value
+than it expects, without a word. So an entry that it would not read is carried in a custom entry, and every line has all
+the fields that operator itself writes.
 """
 
+from collections import Counter
 from typing import Any, Final
 
 from sessiond.session.content import fields
+from sessiond.session.content.image_links import image_url
 from sessiond.session.dialects.exported import (
     TUNNEL_TYPE,
     ConversionLosses,
@@ -15,20 +19,52 @@ from sessiond.session.dialects.exported import (
     header_entries,
     tunneled,
 )
-from sessiond.session.dialects.operator import SNAKE
+from sessiond.session.dialects.operator import CHANNEL_TYPE, SNAKE, STOPS
 
 _ROLES: Final = {
     "user": "user", "assistant": "assistant", "toolResult": "tool", "system": "system", "custom": "custom",
     "branchSummary": "branch_summary", "compactionSummary": "compaction_summary",
 }  # fmt: skip
-_PLAIN: Final = frozenset(
-    ("session_info", "label", "leaf", "branch_summary", "custom", "thinking_level_change")
-)
 _USAGE: Final = {
     "input": "input_tokens", "output": "output_tokens", "cacheRead": "cache_read_tokens",
     "cacheWrite": "cache_write_tokens", "totalTokens": "total_tokens",
 }  # fmt: skip
-COST: Final = {"cacheRead": "cache_read", "cacheWrite": "cache_write"}
+_COST: Final = {"cacheRead": "cache_read", "cacheWrite": "cache_write"}
+_WORDS: Final = {here: theirs for theirs, here in STOPS.items()}
+_LEVELS: Final = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+_KINDS: Final = ("read", "write", "execute", "web")
+_BLOCKS: Final = ("text", "image", "audio", "thinking", "tool_call")
+_OF_CUSTOM: Final = ("text", "image")
+_ENDS_OF_LINES: Final = {"\x85": b"\\u0085", "\u2028": b"\\u2028", "\u2029": b"\\u2029"}
+"""Characters at which Python's `splitlines` ends a line, and JSON does not escape."""
+_TEXT: Final = (str,)
+_OR_NONE: Final = (str, type(None))
+_EXPECTED: Final[dict[str, dict[str, tuple[type, ...]]]] = {
+    "session_info": {"name": _OR_NONE},
+    "label": {"target_id": _TEXT, "label": _OR_NONE},
+    "leaf": {"target_id": _OR_NONE},
+    "branch_summary": {"from_id": _TEXT, "summary": _TEXT, "from_hook": (bool,)},
+    "compaction": {
+        "summary": _TEXT, "first_kept_entry_id": _TEXT, "tokens_before": (int,), "from_hook": (bool,)
+    },
+    "custom": {"custom_type": _TEXT},
+    "custom_message": {"custom_type": _TEXT, "display": (bool,)},
+    "thinking_level_change": {"thinking_level": _TEXT},
+    "channel": {"name": _TEXT, "chat_id": _OR_NONE, "user_id": _OR_NONE},
+    "custom message": {"custom_type": _TEXT},
+    "branch_summary message": {"from_id": _TEXT, "summary": _TEXT},
+    "compaction_summary message": {"summary": _TEXT, "tokens_before": (int,)},
+}  # fmt: skip
+"""The types of values that operator expects, by the kind of a line, or of the message in it."""
+_REQUIRED: Final = (
+    "target_id",
+    "from_id",
+    "summary",
+    "custom_type",
+    "thinking_level",
+    "name",
+    "tokens_before",
+)
 
 
 def to_operator(whole: ExportedSession, losses: ConversionLosses) -> bytes:
@@ -37,13 +73,14 @@ def to_operator(whole: ExportedSession, losses: ConversionLosses) -> bytes:
         "type": "session", "version": 3, "id": whole.session_id, "timestamp": _seconds(whole.timestamp),
         "cwd": whole.cwd, "parent_session": whole.parent_session,
     }  # fmt: skip
-    written = [fields.dumps(header)]
+    made: list[dict[str, Any]] = []
     for entry in [*header_entries(whole), *whole.entries]:
         base = {
             "type": fields.type_of(entry), "id": entry.get("id"), "parent_id": entry.get("parentId"),
             "timestamp": _seconds(entry.get("timestamp")),
         }  # fmt: skip
-        written.append(fields.dumps({**base, **_payload(entry, losses)}))
+        made.append({**base, **_payload(entry, losses)})
+    written = [fields.dumps(it) for it in [header, *_joined(made, whole)]]
     last = whole.entries[-1] if whole.entries else {}
     if whole.leaf is not None and last.get("id") != whole.leaf and fields.type_of(last) != "leaf":
         leaf = {
@@ -51,63 +88,159 @@ def to_operator(whole: ExportedSession, losses: ConversionLosses) -> bytes:
             "timestamp": _seconds(last.get("timestamp")), "target_id": whole.leaf,
         }  # fmt: skip
         written.append(fields.dumps(leaf))
-    return b"\n".join(written) + b"\n"
+    data = b"\n".join(written) + b"\n"
+    for character, escaped in _ENDS_OF_LINES.items():
+        data = data.replace(character.encode(), escaped)
+    return data
+
+
+def _joined(made: list[dict[str, Any]], whole: ExportedSession) -> list[dict[str, Any]]:
+    """Return the lines with the results of one message of operator in one line again.
+
+    A reading makes an entry of each result. Only the last one has the id of the line, and nothing refers to the others.
+    """
+    named = Counter(
+        it.get(name) for it in whole.entries for name in ("parentId", "targetId", "fromId", "firstKeptEntryId")
+        if isinstance(it.get(name), str)
+    )  # fmt: skip
+    lines: list[dict[str, Any]] = []
+    for it in made:
+        message = fields.mapping(it.get("message"))
+        before = lines[-1] if lines else {}
+        former = fields.mapping(before.get("message"))
+        is_one = message.get("role") == former.get("role") == "tool" and message.get("id") is not None
+        if (
+            is_one and message["id"] == former.get("id") and it["parent_id"] == before["id"]
+            and named[before["id"]] == 1 and before["id"] != whole.leaf
+        ):  # fmt: skip
+            lines.pop()
+            message = {**message, "contents": [*former["contents"], *message["contents"]]}
+            it = {**it, "parent_id": before["parent_id"], "message": message}
+        lines.append(it)
+    return lines
 
 
 def _payload(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
+    """Return the fields of a line for an entry, or of one that carries it if operator would not read them."""
     type, payload = fields.type_of(entry), fields.payload_of(entry)
+    if type == "model_change":
+        return _model_change(payload)
+    if type == "message":
+        message = _message(payload.get("message"), _seconds(entry.get("timestamp")), losses)
+        found: dict[str, Any] | None = {**_snake(fields.without(payload, "message")), "message": message}
+        is_read = message is not None and _is_meta(payload.get("meta"))
+    else:
+        found = _of_entry(entry, type, payload, losses)
+        is_read = found is not None and _is_read(fields.as_text(found.get("type", type)), found)
+    if found is None or not is_read:
+        return {"type": "custom", "custom_type": TUNNEL_TYPE, "data": tunneled(entry, losses)}
+    if type == "title_change":
+        losses.carried[type] += 1
+    return found
+
+
+def _of_entry(
+    entry: dict[str, Any], type: str, payload: dict[str, Any], losses: ConversionLosses
+) -> dict[str, Any] | None:
+    """Return the fields of a line for an entry beside messages; None if operator has no such line."""
+    found: dict[str, Any] = _snake(payload)
     match type:
-        case "message" if (message := _message(payload.get("message"), losses)) is not None:
-            return {**_snake(fields.without(payload, "message")), "message": message}
-        case "model_change":
-            return _model_change(payload)
         case "title_change":
-            losses.carried[type] += 1
-            return {
-                "type": "session_info",
-                "name": payload.get("title"),
-                **_snake(fields.without(payload, "title")),
-            }
+            found = {"type": "session_info", "name": payload.get("title")}
+            found |= _snake(fields.without(payload, "title"))
         case "compaction":
-            first = {"first_kept_entry_id": first_kept_id(entry)}
-            return {
-                **_snake(payload),
-                **first,
-                "tokens_before": int(fields.number(payload.get("tokensBefore"))),
-            }
+            found["first_kept_entry_id"] = first_kept_id(entry)
+            found["tokens_before"] = int(fields.number(payload.get("tokensBefore")))
         case "custom_message":
-            content = _contents(payload.get("content"), losses)
-            return {**_snake(fields.without(payload, "content")), "content": content}
-    if type in _PLAIN:
-        return _snake(payload)
-    return {"type": "custom", "custom_type": TUNNEL_TYPE, "data": tunneled(entry, losses)}
+            found["content"] = _contents(payload.get("content"), losses, _OF_CUSTOM)
+        case "custom" if payload.get("customType") == CHANNEL_TYPE and isinstance(payload.get("data"), dict):
+            found = {**payload["data"], "type": "channel"}
+        case "thinking_level_change" if payload.get("thinkingLevel") not in _LEVELS:
+            return None
+        case "session_info" | "label" | "leaf" | "branch_summary" | "custom" | "thinking_level_change":
+            pass
+        case _:
+            return None
+    return {name: it for name, it in found.items() if it is not None or name not in ("from_hook", "display")}
+
+
+def _is_read(kind: str, value: dict[str, Any]) -> bool:
+    """Return whether operator reads a line, or a message, with these values."""
+    return all(
+        isinstance(value.get(name), types) and not (types == (int,) and isinstance(value[name], bool))
+        if name in value or name in _REQUIRED
+        else True
+        for name, types in _EXPECTED[kind].items()
+    )
+
+
+def _is_meta(value: object) -> bool:
+    """Return whether operator reads a value as facts about a message of a channel."""
+    meta = fields.mapping(value)
+    attachments = [fields.mapping(it) for it in fields.items(meta.get("attachments"))]
+    reactions = fields.items(meta.get("reactions"))
+    return (
+        isinstance(value, dict | None)
+        and isinstance(meta.get("reply_to"), str | None)
+        and isinstance(meta.get("attachments"), list | None)
+        and isinstance(meta.get("reactions"), list | None)
+        and all(isinstance(it, str) for it in reactions)
+        and all(isinstance(it.get("path"), str) for it in attachments)
+        and all(isinstance(it.get("mime_type"), str | None) for it in attachments)
+    )
 
 
 def _model_change(payload: dict[str, Any]) -> dict[str, Any]:
     """Return provider and model as separate fields. The single field of oh-my-pi is split."""
     provider, model = fields.model_parts(payload)
     rest = fields.without(payload, "provider", "modelId")
-    owner = {"provider_id": provider} if provider else {}
-    return {**owner, "model_id": model, **_snake(rest)}
+    return {**_snake(rest), "provider_id": provider, "model_id": model}
 
 
-def _message(message: Any, losses: ConversionLosses) -> dict[str, Any] | None:
-    """Return a message of a role that operator has, or None for another role."""
+def _message(message: Any, at: float, losses: ConversionLosses) -> dict[str, Any] | None:
+    """Return a message of a role that operator has, or None for another role, or if operator would not read it."""
     if not isinstance(message, dict) or fields.text(message.get("role")) not in _ROLES:
         return None
     role = _ROLES[message["role"]]
-    made: dict[str, Any] = {"role": role}
-    if isinstance(at := message.get("timestamp"), int | float):
-        made["timestamp"] = at / 1000
+    given = message.get("timestamp")
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        at = given / 1000
+    elif role in ("user", "assistant", "tool", "system"):
+        at = 0.0
+    made: dict[str, Any] = {"role": role, **({"timestamp": at} if at else {})}
     if isinstance(usage := message.get("usage"), dict):
         made["usage"] = _usage(usage)
     rest = _snake(fields.without(message, "role", "timestamp", "usage", "content"))
+    if not isinstance(rest.get("id"), str | None):
+        rest["id"] = fields.as_text(rest["id"])
+    if rest.get("id") is None:
+        rest.pop("id", None)
+    if role == "assistant":
+        rest = {**fields.without(rest, "stop_reason", "error_message", "error"), **_end(message, losses)}
     if role == "tool":
         made["contents"] = [_result(message, losses)]
-        rest = fields.without(rest, "tool_call_id", "is_error")
+        rest = fields.without(rest, "tool_call_id", "is_error", "details", "terminate")
+        if "details" in message and not isinstance(message["details"], dict):
+            losses.lose("toolResult.details")
     elif "content" in message:
-        made["contents"] = _contents(message["content"], losses)
-    return {**made, **rest}
+        admitted = _OF_CUSTOM if role == "custom" else _BLOCKS
+        made["contents"] = _contents(message["content"], losses, admitted)
+    kind = f"{role} message"
+    return {**made, **rest} if kind not in _EXPECTED or _is_read(kind, {**made, **rest}) else None
+
+
+def _end(message: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
+    """Return why an answer stopped, in the words of operator, and its error."""
+    made: dict[str, Any] = {}
+    stop, error = message.get("stopReason"), message.get("errorMessage")
+    if stop is not None:
+        word = _WORDS.get(stop) if isinstance(stop, str) else None
+        made["stop_reason"] = word or "stop"
+        if word is None:
+            losses.lose(f"the reason why an answer stopped: {fields.as_text(stop):.40}")
+    if error is not None:
+        made["error"] = fields.as_text(error)
+    return made
 
 
 def _result(message: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
@@ -128,51 +261,69 @@ def _result(message: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]
         losses.lose("where one text of a tool's result ends")
     return {
         "type": "tool_result", "id": fields.as_text(message.get("toolCallId")), "content": "\n".join(words),
-        "is_error": message.get("isError") is True,
+        "is_error": message.get("isError") is True, "metadata": fields.mapping(message.get("details")),
+        "terminate": message.get("terminate") is True,
     }  # fmt: skip
 
 
-def _contents(content: Any, losses: ConversionLosses) -> list[dict[str, Any]]:
+def _contents(content: Any, losses: ConversionLosses, admitted: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the blocks of a message. Operator has one block for the images that follow each other."""
     found = [{"type": "text", "text": content}] if isinstance(content, str) else fields.items(content)
-    made = [_block(block) for block in found if isinstance(block, dict)]
-    for block, written in zip([it for it in found if isinstance(it, dict)], made, strict=True):
-        if written is None:
-            losses.lose(f"{fields.as_text(block.get('type')) or 'unnamed'} block")
-    return [block for block in made if block is not None]
+    made: list[dict[str, Any]] = []
+    for block in found:
+        written = _block(block, losses) if isinstance(block, dict) else None
+        if written is None or written["type"] not in admitted:
+            losses.lose(f"{fields.as_text(fields.mapping(block).get('type')) or 'unnamed'} block")
+        elif written["type"] == "image" and made and made[-1]["type"] == "image":
+            made[-1]["images"] += written["images"]
+        else:
+            made.append(written)
+    return made
 
 
-def _block(block: dict[str, Any]) -> dict[str, Any] | None:
+def _block(block: dict[str, Any], losses: ConversionLosses) -> dict[str, Any] | None:
     match block.get("type"):
         case "text":
-            return {
-                "type": "text",
-                "content": fields.as_text(block.get("text")),
-                **fields.without(block, "type", "text"),
-            }
+            words = fields.as_text(block.get("text"))
+            return {"type": "text", "content": words, **fields.without(block, "type", "text", "content")}
         case "thinking":
-            rest = fields.without(block, "type", "thinking", "thinkingSignature")
+            rest = fields.without(block, "type", "thinking", "thinkingSignature", "content", "signature")
             signature = fields.as_text(block.get("thinkingSignature"))
-            return {
-                "type": "thinking",
-                "content": fields.as_text(block.get("thinking")),
-                "signature": signature,
-                **rest,
-            }
+            words = fields.as_text(block.get("thinking"))
+            return {"type": "thinking", "content": words, "signature": signature, **rest}
         case "toolCall":
-            rest = fields.without(block, "type", "id", "name", "arguments")
+            rest = fields.without(block, "type", "id", "name", "arguments", "args", "metadata")
+            if rest.get("kind") is not None and rest["kind"] not in _KINDS:
+                losses.lose("toolCall.kind")
+                del rest["kind"]
             return {
                 "type": "tool_call", "id": fields.as_text(block.get("id")), "name": fields.as_text(block.get("name")),
-                "args": fields.arguments(block.get("arguments")), **rest,
+                "args": fields.arguments(block.get("arguments")),
+                "metadata": fields.mapping(block.get("metadata")), **rest,
             }  # fmt: skip
-        case "image" if isinstance(block.get("data"), str) and isinstance(block.get("mimeType"), str):
-            return {"type": "image", "images": [f"data:{block['mimeType']};base64,{block['data']}"]}
+        case "image" if (image := _image(block)) is not None:
+            return {"type": "image", "images": [image]}
+        case "audio" if all(isinstance(it, str) for it in fields.items(block.get("audio"))):
+            return {"type": "audio", "audio": fields.items(block.get("audio"))}
     return None
 
 
+def _image(block: dict[str, Any]) -> str | None:
+    """Return an image as operator has it: base64, of which it finds the type by itself, or an address."""
+    if isinstance(block.get("data"), str) and isinstance(block.get("mimeType"), str):
+        return str(block["data"])
+    return image_url(block)
+
+
 def _usage(usage: dict[str, Any]) -> dict[str, Any]:
-    made = {_USAGE.get(name, name): value for name, value in usage.items()}
-    if isinstance(cost := made.get("cost"), dict):
-        made["cost"] = {COST.get(name, name): value for name, value in cost.items()}
+    """Return the usage, with whole numbers of tokens and without what operator would not read."""
+    made: dict[str, Any] = {_USAGE.get(name, name): it for name, it in usage.items()}
+    for name in _USAGE.values():
+        if name in made:
+            made[name] = int(fields.number(made[name]))
+    if isinstance(cost := made.pop("cost", None), dict):
+        costs = {_COST.get(name, name): it for name, it in cost.items()}
+        made["cost"] = {name: it for name, it in costs.items() if isinstance(it, int | float)}
     return made
 
 

@@ -11,16 +11,14 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from sessiond.session.content import stop_reasons
+from sessiond.session.content.image_links import image_url
+from sessiond.session.content.typed_words import OF_BRANCH, OF_COMPACTION
 from sessiond.session.formats.conversation import Call, Image, Part, Result, Role, TextPart, Thinking, Turn
 from sessiond.session.tree import payloads
 
 OMITTED_IMAGE: Final = "[An image was here that cannot be shown.]"
 
-_COMPACTION_INTRODUCTION: Final = "This summary replaces the earlier part of this conversation:"
-_BRANCH_INTRODUCTION: Final = (
-    "The conversation followed another branch and returned to this point. This is a summary of that branch:"
-)
-_FAILED_STOP_REASONS: Final = ("aborted", "error")
 _NO_ARGUMENTS: Final = Raw(b"{}")
 
 _media_type = re.compile(r"image/[a-z0-9][a-z0-9.+-]*").fullmatch
@@ -38,6 +36,8 @@ class _Block(msgspec.Struct, rename="camel"):
     data: Any = None
     mime_type: Any = None
     url: Any = None
+    source: Any = None
+    image: Any = None
     detail: Any = None
     id: Any = None
     name: Any = None
@@ -134,7 +134,7 @@ def _of_assistant(message: _Message, source: int) -> Turn:
         for block in content or ():
             parts += _of_block(block)
     return Turn(
-        "assistant", source, parts, failed=message.stop_reason in _FAILED_STOP_REASONS,
+        "assistant", source, parts, failed=message.stop_reason in stop_reasons.FAILED,
         api=_text(message.api), provider=_text(message.provider),
     )  # fmt: skip
 
@@ -199,11 +199,12 @@ def _of_files(message: _Message, source: int) -> Turn:
 
 
 def _of_compaction(message: _Message, source: int) -> Turn:
-    return _as_user(source, [TextPart(_summary(_COMPACTION_INTRODUCTION, message))])
+    summary = [] if _is_blank(_text(message.summary) or "") else [_summary(OF_COMPACTION, message)]
+    return _as_user(source, [TextPart(it) for it in summary])
 
 
 def _of_branch(message: _Message, source: int) -> Turn:
-    return _as_user(source, [TextPart(_summary(_BRANCH_INTRODUCTION, message))])
+    return _as_user(source, [TextPart(_summary(OF_BRANCH, message))])
 
 
 def _summary(introduction: str, message: _Message) -> str:
@@ -295,7 +296,8 @@ def _object_in(text: bytes) -> Raw | None:
 
 
 def _image_of(block: _Block) -> TextPart | Image:
-    return _image(block.data, block.mime_type, block.url, block.detail) or TextPart(OMITTED_IMAGE)
+    url = image_url({"url": block.url, "source": block.source, "image": block.image})
+    return _image(block.data, block.mime_type, url, block.detail) or TextPart(OMITTED_IMAGE)
 
 
 def _image(data: object, media_type: object, url: object = None, detail: object = None) -> Image | None:

@@ -13,9 +13,10 @@ from sessiond.error_text import TemplatedError
 
 Json: TypeAlias = dict[str, Any]
 
-_NO_COST: Final = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+NO_COST: Final = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
+"""The costs of an answer whose costs are unknown."""
 NO_USAGE: Final = {
-    "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": _NO_COST,
+    "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": NO_COST,
 }  # fmt: skip
 """The usage of an answer whose usage is unknown."""
 _fields = msgspec.json.Decoder(dict[str, Raw])
@@ -79,7 +80,7 @@ def assistant(content: list[Json], details: ResponseDetails) -> Json:
         "responseId": details.response_id,
         "usage": {
             "input": usage.input, "output": usage.output, "cacheRead": usage.cache_read,
-            "cacheWrite": usage.cache_write, "totalTokens": total, "cost": _NO_COST,
+            "cacheWrite": usage.cache_write, "totalTokens": total, "cost": NO_COST,
         },
         "stopReason": details.stop_reason,
         "errorMessage": details.error,

@@ -1,22 +1,13 @@
 """Reads a message of Anthropic's Messages API: a message of a request, or a complete response."""
 
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
+from sessiond.session.content import stop_reasons
 from sessiond.session.formats import build
 from sessiond.session.formats.build import Json, ResponseDetails, TokenUsage, UnreadableMessage
-
-_STOP_REASONS: Final = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "pause_turn": "stop",
-    "tool_use": "toolUse",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "error",
-}
 
 
 class _Text(msgspec.Struct, tag="text"):
@@ -171,7 +162,7 @@ def _details(decoded: _Message) -> ResponseDetails:
     )
     reason = "toolUse" if calls else "stop"
     if decoded.stop_reason is not None:
-        reason = _STOP_REASONS.get(decoded.stop_reason, reason)
+        reason = stop_reasons.OF_ANTHROPIC.get(decoded.stop_reason, reason)
     return ResponseDetails(
         api="anthropic-messages",
         provider="anthropic",

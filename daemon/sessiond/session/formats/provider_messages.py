@@ -7,11 +7,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
+from sessiond.session.content.typed_words import OPENING
 from sessiond.session.formats.conversation import Call, Reasons, TextPart, Turn
 from sessiond.session.tree.steps import Steps, clear_lists
-
-OPENING: Final = "(The conversation began earlier. Its first messages are not shown.)"
-"""The first user message if a provider requires one and the conversation begins with the assistant."""
 
 _TURNS_A_STEP: Final = 50
 _BYTES_A_STEP: Final = 512 * 1024

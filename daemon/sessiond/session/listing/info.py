@@ -7,14 +7,16 @@ from typing import Any, Final
 
 import msgspec
 
-from sessiond.session.content import preview
+from sessiond.session.content import preview, typed_words
 from sessiond.session.content.search_text import milliseconds
 from sessiond.session.tree import payloads
-from sessiond.session.tree.origin import LogOrigin
+from sessiond.session.tree.origin import FileState, LogOrigin
 from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import NONE, Tree
 
 _PROMPT_CHARACTERS: Final = 200
+MAX_MESSAGES: Final = 100
+"""The number of first user messages in which the first prompt is looked for."""
 LAST_ENTRIES: Final = 2
 """The number of last entries whose times are read. An import ends in an entry with the time of the header."""
 _LATEST: Final = 253_402_300_800_000
@@ -35,15 +37,16 @@ class SessionFacts:
     cwd: str
     parent_session: str | None
     origin: LogOrigin | None
-    origin_is_gone: bool
+    origin_state: FileState
+    has_ended: bool
 
 
 def summarize(tree: Tree, read: Read) -> SessionFacts:
     """Return the facts of a session.
 
-    At most four lines are read: the first prompt, the last message and the last two entries. `updated_at` is the
-    latest time of the last entries, the last message, the header (a fork begins later than the entries it copied) and
-    oh-my-pi's title slot.
+    Few lines are read: the messages up to the first prompt, the last message and the last two entries. `updated_at` is
+    the latest time of the last entries, the last message, the header (a fork begins later than the entries it copied)
+    and oh-my-pi's title slot.
     """
     header = tree.header
     created_at = header.timestamp if header is not None else ""
@@ -58,21 +61,32 @@ def summarize(tree: Tree, read: Read) -> SessionFacts:
         cwd=header.cwd if header is not None else "",
         parent_session=header.parent_session if header is not None else None,
         origin=tree.origin,
-        origin_is_gone=tree.origin_is_gone,
+        origin_state=tree.origin_state,
+        has_ended=tree.has_ended,
     )
 
 
 def _first_prompt(tree: Tree, read: Read) -> str | None:
-    row = tree.first_user()
-    if row == NONE:
-        return None
-    return prompt_of(read([row])[0])
+    return first_prompt_of(read([row])[0] for row in tree.user_rows(MAX_MESSAGES))
 
 
-def prompt_of(entry: bytes) -> str | None:
-    """Return the text of a user message as lists show it; None if it has no text."""
+def first_prompt_of(entries: Iterable[bytes]) -> str | None:
+    """Return the first prompt in user messages as lists show it; None if a person wrote none of them.
+
+    A command to the program is shown if there is no other prompt.
+    """
+    command: str | None = None
+    for entry in entries:
+        content = _content_of(entry)
+        if line := preview.one_line(typed_words.typed_content(content), _PROMPT_CHARACTERS):
+            return line
+        command = command or typed_words.command_in(content)
+    return None if command is None else preview.one_line(command, _PROMPT_CHARACTERS)
+
+
+def _content_of(entry: bytes) -> object:
     message = preview.decoded(entry).get("message")
-    return preview.one_line(preview.text_of_message(message), _PROMPT_CHARACTERS) or None
+    return message.get("content") if isinstance(message, dict) else None
 
 
 def _updated_at(tree: Tree, read: Read, created_at: str) -> str:

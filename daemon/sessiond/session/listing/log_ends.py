@@ -6,17 +6,18 @@ the whole log. Others may differ from it: a title may be set anywhere in a log (
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from sessiond.session.content import preview
-from sessiond.session.dialects.recognition import is_home_format
+from sessiond.session.dialects.home_format import is_home_format
 from sessiond.session.listing import info
 from sessiond.session.listing.lifecycle import Lifecycle, lifecycle_of
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import SessionProperties
-from sessiond.session.tree.origin import LogOrigin
+from sessiond.session.tree.origin import FileState, LogOrigin
 
 _MAX_LIFECYCLE_LINES: Final = 16
 """The number of lines at the end in which the lifecycle is looked for."""
@@ -39,7 +40,8 @@ class EndFacts(NamedTuple):
         leaf_id: The leaf by the last line.
         lifecycle: The lifecycle at that leaf; None if the end does not show it.
         origin: The origin, as that of the whole log if the log is an import or a copy of one.
-        origin_is_gone: The last state of the origin's file at the ends.
+        origin_state: The last state of the origin's file at the ends.
+        has_ended: Whether no process of the agent has the session, as the end says.
     """
 
     header: entries.Header
@@ -50,7 +52,8 @@ class EndFacts(NamedTuple):
     leaf_id: str | None
     lifecycle: Lifecycle | None
     origin: LogOrigin | None
-    origin_is_gone: bool
+    origin_state: FileState
+    has_ended: bool
 
 
 def facts_of_ends(head: bytes, tail: bytes) -> EndFacts | None:
@@ -93,7 +96,8 @@ def facts_of_ends(head: bytes, tail: bytes) -> EndFacts | None:
         end.leaf_id,
         end.lifecycle,
         properties.origin,
-        properties.origin_is_gone,
+        properties.origin_state,
+        end.has_ended,
     )
 
 
@@ -106,12 +110,17 @@ class _End:
         self.time_lines: list[bytes] = []
         """The last entries and the last message, by which `info` dates a session."""
         self.has_last_times = False
+        self.has_ended = False
         self._on_path: str | None = None
         has_message = False
         for number, (line, skim) in enumerate(_entries(reversed(tail_lines))):
             role = skim.message.role if skim.type == "message" and skim.message is not None else None
             if number == 0:
                 self.leaf_id = self._on_path = _leaf_after(line, skim)
+            if skim.type == "custom" and not has_message and not self.has_ended:
+                properties = SessionProperties()
+                properties.apply(number, line)
+                self.has_ended = properties.ended_row is not None
             is_last_message = not has_message and role in ("user", "assistant")
             if number < info.LAST_ENTRIES or is_last_message:
                 self.time_lines.append(lines.presentable(line))
@@ -145,10 +154,12 @@ def _first_lines(head_lines: list[bytes]) -> tuple[dict[str, Any] | None, entrie
 
 
 def _first_prompt(head_lines: list[bytes]) -> str | None:
-    for line, skim in _entries(iter(head_lines)):
-        if skim.type == "message" and skim.message is not None and skim.message.role == "user":
-            return info.prompt_of(lines.presentable(line))
-    return None
+    messages = (
+        lines.presentable(line)
+        for line, skim in _entries(iter(head_lines))
+        if skim.type == "message" and skim.message is not None and skim.message.role == "user"
+    )
+    return info.first_prompt_of(islice(messages, info.MAX_MESSAGES))
 
 
 def _entries(some_lines: Iterator[bytes]) -> Iterator[tuple[bytes, Skim]]:

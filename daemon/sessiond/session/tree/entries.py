@@ -25,6 +25,8 @@ ORIGIN_TYPE: Final = "sessiond.origin"
 """`customType` of the entry that names the source of a session: {source, sourceId, sourcePath, sourceVersion, …}."""
 ORIGIN_STATE_TYPE: Final = "sessiond.originState"
 """`customType` of an entry that says whether the file of the source exists: {state: "gone" | "present", timestamp}."""
+TAKEN_OVER_TYPE: Final = "sessiond.takenOver"
+"""`customType` of the entry after which a person gives the prompts of a session, or a program: {by}."""
 
 COMMAND_FIELD: Final = "sessiondCommand"
 """The member of a line or header that names the command that wrote it. Only the daemon writes it."""

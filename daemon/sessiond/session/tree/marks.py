@@ -1,6 +1,7 @@
 """The properties of a session that entries set: labels, title, tags, settings, origin.
 
-The last entry that sets a property wins, except that the first entry that names an origin counts.
+The last entry that sets a property wins, except that the first entry that names an origin counts. A later one changes
+only the path of the agent's file.
 """
 
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from typing import Any, Final
 
 from sessiond.session.tree import entries
 from sessiond.session.tree.codes import KIND
-from sessiond.session.tree.origin import LogOrigin, origin_of
+from sessiond.session.tree.origin import FileState, LogOrigin, at_path_in, origin_of, taken_over
 
 PROPERTY_KINDS: Final = frozenset(KIND[name] for name in ("label", "session_info", "title_change", "custom"))
 """The kinds of entries that may set a property."""
@@ -21,6 +22,7 @@ _CUSTOM_TYPES: Final = frozenset(
         entries.SETTINGS_TYPE,
         entries.ORIGIN_TYPE,
         entries.ORIGIN_STATE_TYPE,
+        entries.TAKEN_OVER_TYPE,
     )
 )
 
@@ -54,7 +56,8 @@ class SessionProperties:
         auto_compact: The session's own compaction settings, not validated; None for none.
         state_rows: The rows from which the working state is computed.
         origin: The session of an agent from which this one was read; None if it began here.
-        origin_is_gone: Whether the file of the origin does not exist any more.
+        origin_state: The state of the file of the origin.
+        ended_row: The last row that says that no process of the agent has the session; None if none does.
 
     """
 
@@ -64,7 +67,8 @@ class SessionProperties:
     auto_compact: dict[str, Any] | None = None
     state_rows: set[int] = field(default_factory=set)
     origin: LogOrigin | None = None
-    origin_is_gone: bool = False
+    origin_state: FileState = "present"
+    ended_row: int | None = None
 
     def apply(self, row: int, line: bytes) -> None:
         """Apply the entry of a row. An entry that cannot be read sets nothing."""
@@ -88,6 +92,13 @@ class SessionProperties:
             case entries.CustomEntry(custom_type=entries.ORIGIN_TYPE, data=data):
                 self.origin = self.origin or origin_of(data)
             case entries.CustomEntry(
-                custom_type=entries.ORIGIN_STATE_TYPE, data={"state": "gone" | "present" as state}
+                custom_type=entries.ORIGIN_STATE_TYPE,
+                data={"state": "present" | "archived" | "gone" as state} as data,
             ):
-                self.origin_is_gone = state == "gone"
+                self.origin_state = state
+                self.origin = at_path_in(self.origin, data)
+                self.ended_row = row if data.get("ended") is True else self.ended_row
+            case entries.CustomEntry(
+                custom_type=entries.TAKEN_OVER_TYPE, data={"by": "person" | "program" as taker}
+            ):
+                self.origin = taken_over(self.origin, taker)

@@ -2,16 +2,27 @@
 
 Version 1 entries get ids and linear parents, and `firstKeptEntryIndex` becomes `firstKeptEntryId`. The version 2 role
 `hookMessage` becomes `custom`. New ids are derived from the position of the line, so that all readers agree (decision
-0011).
+0011). Entries that have ids and parents are not of version 1, whatever the header says: they are not migrated.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from sessiond.session.tree import lines
 
 IdAt = Callable[[int], str | None]
 """Returns the id of the file entry at an index, or None if there is none. The header has index 0."""
+
+
+WRONG_VERSION: Final = (
+    "the header has version 1, but the entries have ids and parents; they are read as version 3"
+)
+"""The problem of a log whose header has a version that its entries do not have."""
+
+
+def has_links(entry: dict[str, Any]) -> bool:
+    """Return whether an entry has an id and a parent, as from version 2 on."""
+    return isinstance(entry.get("id"), str) and "parentId" in entry
 
 
 def derived_id(row: int) -> str:

@@ -26,7 +26,8 @@ PROBLEMS: Final[dict[ProblemKind, tuple[Severity, str]]] = {
     "emptyLog": ("error", "The file has no byte, or only a title slot. Nothing can be written to it."),
     "damagedHeader": (
         "error",
-        "The first line is not a session header. The entries can be read; nothing can be written.",
+        "The first line is not a session header, and nothing can be written; or it has version 1, which its entries "
+        "do not have. The entries can be read.",
     ),
     "damagedLine": ("error", "The line is not JSON. It is skipped, and is unchanged in the file."),
     "nulBytes": (

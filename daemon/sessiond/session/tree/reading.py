@@ -13,7 +13,7 @@ from sessiond.session.tree.codes import BAD, HEADER, KIND_OF, LEAF, NONE
 from sessiond.session.tree.header import header_of
 from sessiond.session.tree.lines import Skim
 from sessiond.session.tree.marks import PROPERTY_KINDS, Label, SessionProperties
-from sessiond.session.tree.origin import LogOrigin
+from sessiond.session.tree.origin import FileState, LogOrigin
 from sessiond.session.tree.problem_list import ProblemList
 from sessiond.session.tree.problems import LineProblem, ProblemKind
 from sessiond.session.tree.regular_blocks import RegularBlock, decode_block, role_of
@@ -94,9 +94,15 @@ class ReadRows(LogRows):
         return self._properties.origin
 
     @property
-    def origin_is_gone(self) -> bool:
-        """Whether the file of the origin does not exist any more."""
-        return self._properties.origin_is_gone
+    def origin_state(self) -> FileState:
+        """The state of the file of the origin."""
+        return self._properties.origin_state
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no process of the agent has the session since its last message, as an entry says."""
+        row = self._properties.ended_row
+        return row is not None and row > self.last_message()
 
     @property
     def auto_compact(self) -> dict[str, Any] | None:
@@ -286,6 +292,12 @@ class ReadRows(LogRows):
             offset = self.end + position
             try:
                 skim = lines.skim(line)
+                if (
+                    self._linear is not None
+                    and len(self._linear) == 1
+                    and migrate.has_links(lines.loads(line))
+                ):
+                    self._correct_version()
                 if self._linear is not None:
                     skim.id, skim.parent_id = migrate.derived_id(len(self)), self._last_linear()
                 self._add_entry(skim, offset)
@@ -404,6 +416,12 @@ class ReadRows(LogRows):
             self._properties.tags = tuple(header.tags or ())
             if self.version < 2:
                 self._linear = array("i", [0])
+
+    def _correct_version(self) -> None:
+        """Read the entries as those of version 3, though the header has version 1."""
+        self.version, self._linear = entries.CURRENT_VERSION, None
+        line = self._lines_before + 1
+        self._problems.add_always(LineProblem("damagedHeader", line, self._offsets[0], migrate.WRONG_VERSION))
 
     def _last_linear(self) -> str | None:
         last = self._linear[-1] if self._linear is not None else 0

@@ -4,7 +4,7 @@ A row has only its place in the log, its kind, role, parent and id. Payloads are
 """
 
 from array import array
-from collections.abc import Iterable, MutableSequence, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import dataclass, field
 
 from sessiond.session.tree.codes import ASSISTANT, BAD, HEADER, KINDS, NONE, USER
@@ -192,9 +192,14 @@ class LogRows:
         """Return the number of entries on all branches, of any type."""
         return max(self.committed - 1, 0) - self._kinds.count(BAD, 0, self.committed)
 
-    def first_user(self) -> int:
-        """Return the row of the first user message, or `NONE`."""
-        return self._roles.find(USER, 0, self.committed)
+    def user_rows(self, limit: int) -> Iterator[int]:
+        """Yield the rows of the first `limit` user messages."""
+        row = -1
+        for _ in range(limit):
+            row = self._roles.find(USER, row + 1, self.committed)
+            if row < 0:
+                return
+            yield row
 
     def last_message(self) -> int:
         """Return the row of the last user or assistant message, or `NONE`."""

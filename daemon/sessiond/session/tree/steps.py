@@ -5,9 +5,9 @@ other tasks between two steps. `run` drives it without pauses.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
-from sessiond.session.tree.tree import NONE, Tree
+from sessiond.session.tree.tree import ASSISTANT, NONE, USER, Tree
 
 T = TypeVar("T")
 
@@ -23,10 +23,18 @@ ReadStored: TypeAlias = Callable[[int, int], bytes | None]
 ROWS_A_STEP: Final = 2_000
 """Rows to visit in one step if only columns are read."""
 
+_COUNTED_ROLES: Final = (USER, ASSISTANT)
 _LINES_A_STEP: Final = 128
 """Limit of the lines that one step reads."""
 _BYTES_A_STEP: Final = 512 * 1024
 """Limit of the bytes that one step reads, which the last of them may exceed."""
+
+
+class MessageCounts(NamedTuple):
+    """The number of user and assistant messages of a session, and of those that a path leaves out."""
+
+    all: int
+    off_path: int
 
 
 def run(steps: Steps[T]) -> T:
@@ -68,6 +76,18 @@ def path(tree: Tree, row: int, *, below: int = NONE) -> Steps[list[int]]:
             yield
     walk.reverse()
     return walk
+
+
+def count_messages(tree: Tree, row: int) -> Steps[MessageCounts]:
+    """Return the number of messages on all branches, and of those that are not on the path to `row`, in steps."""
+    committed, messages = tree.committed, tree.count_messages()
+    rows = yield from path(tree, row)
+    on_path = 0
+    for start in range(0, len(rows), ROWS_A_STEP):
+        step = rows[start : start + ROWS_A_STEP]
+        on_path += sum(it < committed and tree.role(it) in _COUNTED_ROLES for it in step)
+        yield
+    return MessageCounts(messages, messages - on_path)
 
 
 def batches(tree: Tree, rows: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -11,6 +11,7 @@ from typing import Final
 
 from sessiond.hashing import sha256_for_many
 from sessiond.session.tree.batches import MORE_FOLLOWS
+from sessiond.session.tree.lines import NotAnEntry, loads
 
 HASH_DIGITS: Final = 16
 """Hexadecimal digits of the hash by which `sync/ids` tells lines apart."""
@@ -26,6 +27,15 @@ def comparable(line: bytes) -> bytes:
 def lines_in(block: bytes) -> list[bytes]:
     """Return the comparable lines of some whole lines. Blank lines are left out: they hold nothing."""
     return [comparable(line) for line in block.split(b"\n") if line.strip()]
+
+
+def is_json(line: bytes) -> bool:
+    """Return whether a line is JSON, as leniently as a log is read. Only such lines are taken from another store."""
+    try:
+        loads(line)
+    except NotAnEntry as error:
+        return error.kind == "notAnEntry"
+    return True
 
 
 def as_batch(lines: Iterable[bytes]) -> bytes:

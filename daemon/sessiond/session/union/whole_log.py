@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sessiond.session.dialects.recognition import PROBE_BYTES, is_home_format
+from sessiond.session.dialects.home_format import PROBE_BYTES, is_home_format
 from sessiond.session.tree import entries
 from sessiond.session.tree.batches import MORE_FOLLOWS
 from sessiond.session.tree.tree import HEADER, Tree

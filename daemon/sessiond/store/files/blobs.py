@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
-from sessiond.hashing import sha256_of
+from sessiond.hashing import sha256_for_many, sha256_of
 from sessiond.store.blobs import BlobAbsent, BlobDamaged, PutBlob, StoredBlob
 from sessiond.store.files.folders import (
     make_folder,
@@ -34,6 +34,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NO_BLOB_THERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO)
 _READ_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _LOCKS: Final = 16
+_BLOCK: Final = 1024 * 1024
 
 _T = TypeVar("_T")
 
@@ -104,6 +105,14 @@ class FileBlobs(BlobFolder):
         """Store bytes in a file that is synced and then renamed to their hash. An existing blob gets a new time."""
         return await self._in_pool(partial(self._put, data))
 
+    async def put_file(self, path: str, hash: str) -> PutBlob:
+        """Rename a file to its hash. An existing blob gets a new time."""
+        return await self._in_pool(partial(self._put_file, Path(path), hash))
+
+    def folder_for_files(self) -> str:
+        """Return the folder of the blobs."""
+        return str(self.folder)
+
     async def touch(self, hashes: Collection[str]) -> set[str]:
         """Set the times of the blobs' files to now, and sync the folder. Return the hashes that exist."""
         return await self._in_pool(partial(self._touch, hashes)) if hashes else set()
@@ -136,15 +145,33 @@ class FileBlobs(BlobFolder):
                 _renew(path)
                 self._sync_names()
                 return PutBlob(digest, len(data), created=False)
-            make_folder(self.folder, self._calls)
-            if os.path.lexists(path):
-                self._take_away(path, self._trash / f"blobs-damaged-{time.time_ns()}")
-            self._create(path, data)
+            self._make_room(path)
+            made = temporary(path)
+            os.close(new_file(made, [data], self._calls))
+            self._add(made, path)
         return PutBlob(digest, len(data), created=True)
 
-    def _create(self, path: Path, data: bytes) -> None:
-        made = temporary(path)
-        os.close(new_file(made, [data], self._calls))
+    def _put_file(self, made: Path, digest: str) -> PutBlob:
+        path = self.folder / digest
+        with self._lock_of(digest), refusals_of(path):
+            size = made.stat().st_size
+            if self._is_whole(path):
+                made.unlink()
+                _renew(path)
+                self._sync_names()
+                return PutBlob(digest, size, created=False)
+            self._make_room(path)
+            self._add(made, path)
+        return PutBlob(digest, size, created=True)
+
+    def _make_room(self, path: Path) -> None:
+        """Make the folder of a new blob, and take away a damaged one."""
+        make_folder(self.folder, self._calls)
+        if os.path.lexists(path):
+            self._take_away(path, self._trash / f"blobs-damaged-{time.time_ns()}")
+
+    def _add(self, made: Path, path: Path) -> None:
+        """Give a new file, which is synced, the name of its blob."""
         try:
             _renew(made)
             move_to_free_name(made, path, self._calls)
@@ -174,6 +201,18 @@ class FileBlobs(BlobFolder):
             return self.read(path.name) == data
         except (BlobAbsent, BlobDamaged):
             return False
+
+    def _is_whole(self, path: Path) -> bool:
+        """Return whether there is a file with the content that its name says. It is read in pieces."""
+        try:
+            fd, _ = self._open(path)
+        except BlobAbsent:
+            return False
+        digest = sha256_for_many()(b"")
+        with open(fd, "rb") as file:
+            while block := file.read(_BLOCK):
+                digest.update(block)
+        return digest.hexdigest() == path.name
 
     def _list(self) -> Sequence[StoredBlob]:
         found: list[StoredBlob] = []

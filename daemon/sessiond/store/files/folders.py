@@ -44,7 +44,7 @@ def sync_folder(path: Path, calls: Syscalls) -> None:
         os.close(fd)
 
 
-def new_file(path: Path, parts: Iterable[bytes], calls: Syscalls, mode: int = 0o600) -> int:
+def new_file(path: Path, parts: Iterable[bytes | bytearray], calls: Syscalls, mode: int = 0o600) -> int:
     """Make a file with the content `parts`, synced. Its name is not durable yet.
 
     Returns:
@@ -77,7 +77,7 @@ def write_file(path: Path, data: bytes, calls: Syscalls, mode: int = 0o600) -> N
         raise
 
 
-def write_all(fd: int, data: bytes, calls: Syscalls) -> None:
+def write_all(fd: int, data: bytes | bytearray, calls: Syscalls) -> None:
     """Write all of `data`, in as many writes as the system needs."""
     view = memoryview(data)
     while view:

@@ -52,6 +52,7 @@ class FileLog:
         self._writing_index = asyncio.Lock()
         self._commits = Commits(file, workers, unsynced=unsynced)
         self._closed = False
+        self.closed_error: Exception | None = None
 
     @property
     def ref(self) -> str:
@@ -133,6 +134,9 @@ class FileLog:
         try:
             with refusals_of(self._file.path):
                 return self._file.read(start, end)
+        except StorageFailed:
+            self._raise_if_closed()
+            raise
         except LogReplaced as replaced:
             # Found while reopening the file for a read. Writes fail for the same reason.
             self._commits.write_error = replaced
@@ -140,8 +144,16 @@ class FileLog:
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of the file from `start` to `size`, even if the file is replaced meanwhile."""
-        with refusals_of(self._file.path):
-            yield from self._file.scan(start, self._file.size)
+        try:
+            with refusals_of(self._file.path):
+                yield from self._file.scan(start, self._file.size)
+        except StorageFailed:
+            self._raise_if_closed()
+            raise
+
+    def _raise_if_closed(self) -> None:
+        if self._closed and self.closed_error is not None:
+            raise self.closed_error from None
 
     async def read_open_index(self) -> memoryview | None:
         """Return the open index in the file of this `log_id`, mapped."""

@@ -280,11 +280,16 @@ class LogId:
         self.record_status(fd, touched=touched)
 
     def record_status(self, fd: int, *, touched: bool) -> None:
-        """Record the status of the file before its descriptor is closed, if the status proves that it is unchanged."""
+        """Record the log before the descriptor of its file is closed, with the status if that proves it unchanged.
+
+        Closing a log is a use of its record. It is written in any case, because the records of other logs may have
+        displaced it meanwhile.
+        """
+        if self._is_cut or self._is_behind:
+            return
         status = _status(fd)
-        proves = not (touched or self._is_cut or self._is_behind)
-        if proves and max(status[2:]) <= time.time_ns() - _RACY_NS:
-            self._ids.write(self._key, self._id, self._covered, status)
+        proves = not touched and max(status[2:]) <= time.time_ns() - _RACY_NS
+        self._ids.write(self._key, self._id, self._covered, status if proves else _NO_STATUS)
 
     def _record(self, fd: int, size: int) -> None:
         if size == self._covered.size and not self._is_forgotten:

@@ -6,12 +6,16 @@ daemon also polls (decision 0007).
 
 import logging
 import os
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 from sessiond.store.files import paths
+
+if TYPE_CHECKING:
+    from sessiond.store.files.inotify import FolderEvents
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +33,8 @@ class FolderWatch:
         roots: The folders.
         changed: Receives the paths.
         is_reported: Returns whether a path is reported. Default: log files are.
-        is_recursive: Whether folders below the roots are watched, too. Symbolic links to folders are then followed.
+        is_recursive: Whether folders below the roots are watched, too. Except on Linux, symbolic links to folders are
+            then followed.
         began: Called on the thread each time a watch has begun. Earlier changes are not reported.
     """
 
@@ -62,7 +67,6 @@ class FolderWatch:
         self._stop.set()
 
     def _run(self) -> None:
-        logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it would log every change
         while not self._stop.is_set():
             there = self._there()
             if not there:
@@ -70,27 +74,49 @@ class FolderWatch:
                 continue
             try:
                 self._watch(there)
-            except (OSError, RuntimeError) as error:
-                log.warning("cannot watch the session folders, so they are polled: %s", error)
+            except Exception as error:  # whatever it is, another watch can begin
+                is_expected = isinstance(error, OSError | RuntimeError)
+                log.warning("cannot watch folders, so they are polled: %s", error, exc_info=not is_expected)
                 self._since = None
                 self._stop.wait(_RETRY_SECONDS)
 
     def _watch(self, there: dict[str, tuple[int, int]]) -> None:
-        from watchfiles import watch  # takes 30 ms, only on this thread
-
-        stop = _StopEvent(self._stop, self._note_begin)
-        rounds = watch(
-            *there, watch_filter=None, step=_STEP_MS, debounce=_GATHER_MS, rust_timeout=_LOOK_MS,
-            yield_on_timeout=True, stop_event=stop, raise_interrupt=False, ignore_permission_denied=True,
-            recursive=self._is_recursive,
-        )  # fmt: skip
-        for changes in rounds:
-            if self._there() != there or any(path in there for _, path in changes):
+        rounds = self._rounds_of_inotify if sys.platform == "linux" else self._rounds_of_watchfiles
+        for changed in rounds(there):
+            if self._there() != there or any(path in there for path in changed):
                 break  # a new folder may even have the inode of the removed one
-            reported = {path for _, path in changes if self._is_reported(path)}
+            reported = {path for path in changed if self._is_reported(path)}
             if reported and not self._stop.is_set():
                 self._changed(reported)
         self._since = None
+
+    def _rounds_of_inotify(self, there: dict[str, tuple[int, int]]) -> Iterator[set[str]]:
+        """Yield what changed, and from time to time nothing, until it is to stop."""
+        from sessiond.store.files.inotify import FolderEvents  # ctypes, which other systems do not need
+
+        events = FolderEvents(there, is_recursive=self._is_recursive)
+        try:
+            self._note_begin()
+            while not self._stop.is_set():
+                if (changed := _gathered(events)) is None:
+                    log.info("the system dropped reports of changes; another watch begins")
+                    return
+                yield changed
+        finally:
+            events.close()
+
+    def _rounds_of_watchfiles(self, there: dict[str, tuple[int, int]]) -> Iterator[set[str]]:
+        """Yield what changed, and from time to time nothing, until it is to stop."""
+        from watchfiles import watch  # takes 30 ms, only on this thread
+
+        logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it would log every change
+        stop = _StopEvent(self._stop, self._note_begin)
+        for changes in watch(
+            *there, watch_filter=None, step=_STEP_MS, debounce=_GATHER_MS, rust_timeout=_LOOK_MS,
+            yield_on_timeout=True, stop_event=stop, raise_interrupt=False, ignore_permission_denied=True,
+            recursive=self._is_recursive,
+        ):  # fmt: skip
+            yield {path for _, path in changes}
 
     def _note_begin(self) -> None:
         self._since = time.monotonic()
@@ -123,6 +149,16 @@ class _StopEvent:
             self._has_begun = True
             self._begin()
         return self._stop.is_set()
+
+
+def _gathered(events: "FolderEvents") -> set[str] | None:
+    """Wait for changes, and for those that follow soon. Returns the paths; None if the system dropped reports."""
+    changed = more = events.wait(_LOOK_MS / 1000)
+    until = time.monotonic() + _GATHER_MS / 1000
+    while changed and more and time.monotonic() < until:
+        more = events.wait(_STEP_MS / 1000)
+        changed = None if more is None else changed | more
+    return changed
 
 
 def _is_log(path: str) -> bool:

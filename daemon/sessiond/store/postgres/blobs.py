@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import tempfile
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import Final
 
 from sessiond.hashing import sha256_of
@@ -63,6 +65,14 @@ class PostgresBlobs:
             lambda connection: connection.fetchval(query("put_blob"), owner, digest, len(data), data)
         )
         return PutBlob(digest, len(data), bool(created))
+
+    async def put_file(self, path: str, hash: str) -> PutBlob:
+        """Store the content of a file. The file stays."""
+        return await self.put(await asyncio.to_thread(Path(path).read_bytes))
+
+    def folder_for_files(self) -> str:
+        """Return the folder for temporary files."""
+        return tempfile.gettempdir()
 
     async def touch(self, hashes: Collection[str]) -> set[str]:
         """Set the times of blobs to now. Return the hashes that exist."""

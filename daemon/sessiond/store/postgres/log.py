@@ -77,6 +77,7 @@ class PostgresLog:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closed = False
+        self.closed_error: Exception | None = None
         self._distrusted: LogReplaced | None = None
 
     @property
@@ -126,11 +127,17 @@ class PostgresLog:
 
     def read(self, start: int, end: int) -> bytes:
         """Read from the mirror."""
+        self._raise_if_closed()
         return self.session.mirror.read(start, end)
 
     def scan(self, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of the mirror from `start` to `size`."""
+        self._raise_if_closed()
         yield from self.session.mirror.slices(start, self._size)
+
+    def _raise_if_closed(self) -> None:
+        if self._closed and self.closed_error is not None:
+            raise self.closed_error
 
     async def read_open_index(self) -> None:
         """Return None: a log of the database has no open index."""

@@ -234,6 +234,17 @@ M.SUBCOMMANDS = {
       )
     end,
   },
+  automated = {
+    takes = '',
+    description = 'Show automated sessions in lists and pickers, or hide them again',
+    run = function()
+      local sessions = require('sessiond.sessions')
+      sessions.toggle_automated()
+      actions.show_message(
+        sessions.shows_automated() and 'Lists show automated sessions.' or 'Lists hide automated sessions.'
+      )
+    end,
+  },
   open = {
     takes = '{session or file}',
     description = 'Open a session by its id, the first characters of it, or its file',
@@ -438,7 +449,7 @@ function M.run(given)
   local subcommand = M.SUBCOMMANDS[name]
   if not subcommand then
     require('sessiond.log').notify(
-      ('unknown subcommand %s; the subcommands are: %s'):format(name, table.concat(names(), ', ')),
+      ('unknown subcommand %s; :help :Sessiond lists the subcommands'):format(name),
       vim.log.levels.ERROR
     )
     return

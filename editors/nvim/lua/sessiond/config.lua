@@ -17,6 +17,7 @@ local M = {}
 ---@field autostart boolean whether a request starts the daemon
 ---@field lsp boolean attach to `*.jsonl` files that are sessions
 ---@field notify boolean whether the user is notified once of an outage, and of its end
+---@field automated boolean whether lists show automated sessions: runs of `claude -p`, `codex exec` and SDKs
 ---@field picker 'auto'|'select'|'telescope'|'snacks'|'fzf-lua' the picker of sessions and labels
 ---@field timeout integer maximum milliseconds of a call that waits
 ---@field log_level integer of `vim.log.levels`
@@ -35,6 +36,7 @@ M.DEFAULTS = {
   autostart = true,
   lsp = true,
   notify = true,
+  automated = false,
   picker = 'auto',
   timeout = 10000,
   log_level = vim.log.levels.INFO,
@@ -58,6 +60,7 @@ local KINDS = {
   autostart = { 'boolean' },
   lsp = { 'boolean' },
   notify = { 'boolean' },
+  automated = { 'boolean' },
   picker = { M.PICKERS },
   timeout = { 'number' },
   log_level = { 'number' },

@@ -26,6 +26,18 @@ function M.read(id, callback)
   page(nil)
 end
 
+---@param entry sessiond.LabeledEntry
+---@param addition string follows the label
+---@return string
+local function line_of(entry, addition)
+  return ('%s%s  %s: %s'):format(
+    text.pad(text.fit(text.one_line(entry.label), 24), 24),
+    addition,
+    text.one_line(entry.role or entry.type),
+    text.one_line(entry.preview)
+  )
+end
+
 ---Let the user choose a labeled entry, and show it in the tree.
 ---@param id string whole id of the session
 function M.pick(id)
@@ -39,17 +51,14 @@ function M.pick(id)
       actions.show_message('No entry of this session has a label.')
       return
     end
-    local choices = vim.tbl_map(function(it)
-      return {
-        text = ('%s  %s: %s'):format(
-          text.pad(text.fit(text.one_line(it.label), 24), 24),
-          text.one_line(it.role or it.type),
-          text.one_line(it.preview)
-        ),
-        value = it.entryId,
-        preview = { session = id, entry = it.entryId },
-      }
-    end, labels)
+    local distinctions = require('sessiond.distinctions')
+    local lines = distinctions.lines(labels, line_of, distinctions.label_facts, function(it)
+      return it.entryId
+    end)
+    local choices = {}
+    for place, it in ipairs(labels) do
+      choices[place] = { text = lines[place], value = it.entryId, preview = { session = id, entry = it.entryId } }
+    end
     when_ready(function()
       require('sessiond.pick').one({ prompt = 'Labels', choices = choices }, function(entry)
         local view = require('sessiond.tree.window').open(id)

@@ -82,6 +82,21 @@
 ---@field path? string The absolute path of the agent's file; null if it is not known.
 ---@field version? string The version of the agent that began the session; null if it is not known.
 ---@field gone boolean The agent's file does not exist any more.
+---@field archived boolean The agent has put the file among its archived sessions.
+---@field automated boolean A program gave the prompts, such as `claude -p` or `codex exec`, and no person.
+---@field lineage? sessiond.LineageStep[] The sessions that it goes on from, first to last; absent if none.
+---@field ended boolean Since the last message, no process of the agent has the session; false: one has it, or nothing tells.
+---@field missingHistory? sessiond.MissingHistory Absent if the history is whole.
+
+---A session that was handed over to another agent by `session/resume`.
+---@class (exact) sessiond.LineageStep
+---@field agent string The name of the agent in which it was held; `sessiond` for a session that was read from none.
+---@field sessionId string Its id here; the session may have been deleted.
+
+---The history that a fork does not repeat, in a session of its agent whose file was not found.
+---@class (exact) sessiond.MissingHistory
+---@field sessionId string The id of that session in the agent.
+---@field lineCount integer The lines of its file that come before the fork.
 
 ---A part of a session file that could not be read as it is. The bytes of the file are unchanged.
 ---@class (exact) sessiond.Problem
@@ -118,7 +133,8 @@
 ---session is created, and the server may choose a session that another terminal holds. With a new session,
 ---`formerFolders` lists folders that no longer exist and may be earlier names of `cwd`. `bind` determines whether the
 ---terminal gets a breadcrumb and a hold; the default is the value of `create`. A session that another terminal holds
----is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Without
+---is never bound. With `project`, the sessions of the other folders of its project come after those of `cwd`. Sessions
+---whose `origin.automated` is true come after the others of their folder. Without
 ---a terminal, the server also considers sessions without a message.
 ---@class (exact) sessiond.ContinueParams
 ---@field cwd string The folder, an absolute path.
@@ -154,6 +170,9 @@
 ---after that position. It fails with `cursorExpired` if the server does not know all changes since. `changedAfter`
 ---cannot be combined with `since` or `until`.
 ---
+---`session/resume` hands a session over to another agent. The sessions that begin with one hand-over after the other
+---are a lineage. With `foldLineages`, the list has one session of it, and `lineages` names the others.
+---
 ---The server does not wait until it has read large files that it does not know yet: their rows are `provisional`. With
 ---`tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
 ---@class (exact) sessiond.ListParams
@@ -162,6 +181,7 @@
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
+---@field automated? boolean Only sessions whose `origin.automated` is this; default: all.
 ---@field since? string Only sessions that were updated at this time or later, ISO 8601.
 ---@field until? string Only sessions whose last update was at this time or earlier, ISO 8601.
 ---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
@@ -170,6 +190,7 @@
 ---@field includeDrafts? boolean Also list draft sessions. Default `false`.
 ---@field withTotal? boolean Also count the sessions of all pages. Default `false`.
 ---@field changedAfter? sessiond.ListPosition Only sessions that changed after this position; default: all.
+---@field foldLineages? boolean Of the sessions of a lineage in one folder, only the last updated one. Default `false`.
 
 ---A position in the changes of the session list. The client knows every change up to and including it.
 ---@class (exact) sessiond.ListPosition
@@ -181,6 +202,9 @@
 ---`problems` names at most 100 files that are missing from the list, or that the search could read only in part.
 ---`epoch` and `position` are a position in the changes of the list: the page contains all changes up to it. After
 ---that of the first page, `server/watch` and `changedAfter` continue without a gap.
+---
+---Sessions in files of followed agents are missing, or old, until the server has read these. An agent whose files the
+---server has not looked at yet counts as one in `unreadCount`. A request with `changedAfter` does not count.
 ---@class (exact) sessiond.ListResult
 ---@field sessions sessiond.ListedSession[] The sessions of the page, at most `limit`.
 ---@field totalCount? integer The number of sessions of all pages; null unless the request has `withTotal`.
@@ -190,6 +214,8 @@
 ---@field epoch string As in the handshake.
 ---@field position integer Of the last change that the page contains.
 ---@field removed string[] With `changedAfter`, on the first page: changed sessions that are not in the list.
+---@field lineages? table<string, sessiond.LineageStep[]> With `foldLineages`, the sessions in place of which one is listed.
+---@field unreadCount? integer On the first page: files of followed agents that the server has not read yet, if there are any.
 
 ---The summary of a session that a picker shows, and its state at the leaf.
 ---
@@ -237,6 +263,8 @@
 
 ---Find the sessions whose id is, or begins with, a text that a person typed.
 ---
+---If no session has such an id, those are found that were read from a session of an agent with such an id.
+---
 ---Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
 ---the result. A `query` of fewer than 4 characters matches full ids only.
 ---@class (exact) sessiond.ResolveParams
@@ -245,10 +273,11 @@
 
 ---The sessions whose id begins with `query`, draft sessions included, ordered by id.
 ---
----If `exact` is true, `query` is the full id of the first session. `more` is true if further sessions match.
+---If `exact` is true, `query` is the full id of the first session, here or in its agent. `more` is true if further
+---sessions match.
 ---@class (exact) sessiond.ResolveResult
 ---@field sessions sessiond.ListedSession[] The sessions, ordered by id; at most `limit`.
----@field exact boolean `query` is the full id of the first session.
+---@field exact boolean `query` is the full id of the first session, here or in its agent.
 ---@field more boolean Further sessions match.
 
 ---Find entries by their words, in all sessions and on all branches, including compacted entries.
@@ -262,8 +291,8 @@
 ---and the text is short, newer entries before older ones, messages before tool results.
 ---
 ---The search does not wait for the index: entries that were stored within the last seconds may be missing if there
----are many of them, and `unsearched` in the result says so. With `waitMs`, the server first indexes all texts that are
----stored, for at most that time.
+---are many of them, and `unsearched` in the result says so. With `waitMs`, the server first reads what followed
+---agents have written, and indexes all texts that are stored, for at most that time.
 ---@class (exact) sessiond.SearchParams
 ---@field query string Words, phrases and `beginnings*`. 1 to 1000 characters.
 ---@field cwd? string Only sessions of this folder.
@@ -278,6 +307,7 @@
 ---@field cursor? string From an earlier result; default: the first page.
 ---@field waitMs? integer Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`.
 ---@field limit? integer Maximum number of hits per page. 1 to 1000. Default `20`.
+---@field redact? boolean Remove the secrets that an export removes from snippets and titles. Default `false`.
 
 ---A page of hits, best first. If `unsearched.sessionCount` is 0, the result is complete.
 ---@class (exact) sessiond.SearchResult
@@ -309,6 +339,9 @@
 ---@field end integer The position after its last character.
 
 ---The texts that are not in the index yet. The server indexes them in the background.
+---
+---Files of followed agents that the server has not read count, too. An agent whose files the server has not looked at
+---yet counts as one session.
 ---@class (exact) sessiond.UnsearchedTexts
 ---@field sessionCount integer Sessions that are not searched completely.
 ---@field sizeBytes integer The bytes of their logs that are not searched.
@@ -465,8 +498,9 @@
 ---If `parentId` is absent, the first entry is placed below the session's leaf. Each further entry is placed below the
 ---one before it. An entry's own `parentId` takes precedence. With `expectedLeafId`, the append fails with
 ---`leafConflict` if the leaf is another; with `onConflict` `branch`, the entries become a sibling branch below
----`expectedLeafId` instead. If `advance` is false, the session's leaf is unchanged. An entry may supply its own id; a
----client may then resend it at any time without storing it twice.
+---`expectedLeafId` instead. With `placement`, `parentId` and `expectedLeafId` that are null count as absent. If
+---`advance` is false, the session's leaf is unchanged. An entry may supply its own id; a client may then resend it at
+---any time without storing it twice.
 ---
 ---With a provider's `format`, an item of `entries` may be a message of that provider, or its complete response, alone
 ---or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
@@ -477,6 +511,7 @@
 ---@field format? sessiond.Format The format of the messages in `entries`. Default `"agent"`.
 ---@field parentId? string|vim.NIL Null makes the first entry a root. 1 to 64 characters.
 ---@field expectedLeafId? string|vim.NIL The leaf that the client knows. 1 to 64 characters.
+---@field placement? sessiond.AppendPlacement Says in a word where the first entry is placed.
 ---@field onConflict? sessiond.OnConflict `branch` appends in spite of a conflict. Default `"reject"`.
 ---@field advance? boolean Move the session's leaf to the last entry. Default `true`.
 ---@field durability? sessiond.Durability The level that the entries reach before the response. Default `"synced"`.
@@ -649,6 +684,8 @@
 ---@field tokensEstimated boolean True if no provider count is valid: all of `tokens` is an estimate.
 ---@field explanation? sessiond.Explained[] One row for each entry of the path; null without `explain`.
 ---@field missingBlobs string[] Hashes of blobs that could not be restored.
+---@field messageCount integer User and assistant messages on all branches.
+---@field offPathCount integer Those of them that are not on the path to the leaf.
 
 ---One message of a context.
 ---@class (exact) sessiond.ContextMessage
@@ -916,6 +953,8 @@
 ---@field picturePaths string[] The first 1,000 files to which the transcript links.
 ---@field pictureCount integer The number of all these files.
 ---@field redactionIncomplete boolean True if the rules for the keys of most providers are not installed, so that only common kinds are found.
+---@field messageCount integer User and assistant messages on all branches.
+---@field offPathCount integer Those of them that the output leaves out, because they are not on the path to the leaf.
 
 ---A field, block or entry that the format cannot represent, and how often it occurs.
 ---@class (exact) sessiond.Loss
@@ -958,6 +997,8 @@
 ---@field path string The file or the database of the session; with `importArgv` the file to import.
 ---@field losses sessiond.Loss[] Content that the format of the agent cannot hold: at most 1,000 kinds.
 ---@field importArgv? string[] The command to run first; null if none is needed.
+---@field messageCount integer User and assistant messages on all branches.
+---@field offPathCount integer Those of them that are not on the path to the entry where the agent goes on.
 
 ---Label an entry. An absent or empty `label` removes the label.
 ---@class (exact) sessiond.LabelParams
@@ -1524,6 +1565,8 @@
 ---The agents that sessiond knows, in a fixed order.
 ---@class (exact) sessiond.AgentListResult
 ---@field agents sessiond.AgentInfo[] Also agents that are not on this machine.
+---@field userHome? string The home folder below which the daemon looks for agents.
+---@field idleExitMs? integer The daemon ends after so long without clients; null: it does not.
 
 ---One agent.
 ---@class (exact) sessiond.AgentInfo
@@ -1549,6 +1592,7 @@
 ---@field notUnderstood table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
 ---@field problems sessiond.AgentProblem[] Files and databases that are not read, or not as they are: the first 20.
 ---@field problemCount integer The number of all these files.
+---@field failure? string Why it cannot be followed at present, although `isFollowed` is true.
 
 ---A file or folder of an agent that is not read, or not as it is.
 ---@class (exact) sessiond.AgentProblem
@@ -1565,6 +1609,7 @@
 ---@class (exact) sessiond.AgentFollowParams
 ---@field agents? string[] Their names; this or `all`. At most 100 items.
 ---@field all? boolean Follow all agents that sessiond can read and that have sessions here. Default `false`.
+---@field environment? table<string, string> HOME and the variables that `agent/list` names, as the client has them: the folders that they tell are followed, too, and are written to `agents.folders` of the configuration file.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---The agents that are followed now.
@@ -1593,11 +1638,16 @@
 ---Check the files of a followed agent now. The response does not wait for the check.
 ---
 ---A hook of the agent sends this request, so that also a file system without notifications costs no time. When a
----session begins, the hook names its folder, and the response may have a note for the agent's model.
+---session begins, the hook names its folder, and the response may have a note for the agent's model. A hook also names
+---the process of the agent, so that the session's `origin` has `ended` when this process ends.
 ---@class (exact) sessiond.AgentWakeParams
 ---@field agent string Its name. 1 to 64 characters.
 ---@field path? string Only this file; an absolute path. 1 to 4096 characters.
 ---@field startingIn? string The folder of a session that begins now, an absolute path. 1 to 4096 characters.
+---@field sessionId? string The agent's id of the session, for an agent with a database. 1 to 512 characters.
+---@field pid? integer The process id of the agent. At least 1.
+---@field startTime? integer When that process started, in clock ticks after boot. At least 0.
+---@field ended? boolean The agent has ended the session. Default `false`.
 
 ---Whether the files are checked, and the note.
 ---@class (exact) sessiond.AgentWakeResult
@@ -1762,11 +1812,11 @@
 
 ---Add lines to a session as they are. A session that does not exist is created from `head`.
 ---
----Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines that
----the session has are not written again. A line whose id the session has with other content is refused, unless
----`superseding` has the id because the sender has several lines with it. The others are written: all of them or, after
----a crash, none. They are durable when the response is sent. If the last line of the session is not at `expected`,
----nothing is written.
+---Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
+---that the session has are not written again. A line whose id the session has with other content is refused,
+---unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
+---others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
+---line of the session is not at `expected`, nothing is written.
 ---@class (exact) sessiond.SyncPutParams
 ---@field sessionId string The id of the session. 1 to 128 characters.
 ---@field lines string The lines, each with a newline, in base64.
@@ -1787,7 +1837,7 @@
 
 ---A line that was not stored.
 ---@class (exact) sessiond.RefusedLine
----@field id string The id of its entry.
+---@field id string The id of its entry; empty for a line that is not JSON.
 ---@field message string The reason, as a sentence.
 
 ---Introduce a client without LSP. An LSP client sends `initialize` with the same options instead.
@@ -1903,6 +1953,7 @@
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains each word of this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
+---@field automated? boolean Only sessions whose `origin.automated` is this.
 ---@field includeDrafts? boolean Also draft sessions. Default `false`.
 
 ---The watch, and whether the changes since `after` are sent (`replay`) or the list has to be read (`snapshot`).
@@ -1952,12 +2003,22 @@
 ---@field inFlightCount? integer Requests in flight of all clients.
 ---@field heldBytes? integer Size of these requests and of large incoming messages.
 ---@field queuedBytes? integer Sent to clients, and not read by them yet.
+---@field userHome? string The home folder of the user, as the daemon has it.
+---@field failedTasks sessiond.FailedTask[] Parts that work in the background and ended with an error in the last ten minutes of their work.
 
 ---An open session that accepts no writes.
 ---@class (exact) sessiond.BlockedSession
 ---@field sessionId string The session.
 ---@field path? string Its file; null for an ephemeral session.
 ---@field writeBlock sessiond.WriteBlock The reason.
+
+---A part of the daemon that works in the background and ended with an error. It begins again after a pause.
+---@class (exact) sessiond.FailedTask
+---@field name string `sweep`, `index`, `watch`, `following` or `retention`; later versions may have others.
+---@field message string The error.
+---@field failedAt string When it ended last, ISO 8601, UTC.
+---@field failureCount integer How often it has ended in a row.
+---@field isRunning boolean Whether it has begun again.
 
 ---List the attached clients.
 ---@class (exact) sessiond.ClientsParams
@@ -1987,12 +2048,17 @@
 ---safely. It does not delete what a repair removes; `keptPath` names its new place. Files without problems, and
 ---those that cannot be repaired, are unchanged.
 ---
+---With `secrets`, only the secrets that an export removes are looked for, in sessions of every store, drafts
+---and the trash, in blobs, and in the history of prompts. Each is a finding `secretFound` with its session, its entry
+---and its kind, never with the secret itself. `fix` is refused then.
+---
 ---The result lists at most `findingsPerKind` findings of each kind and severity, and counts all of them. With `fix`,
 ---findings that were not repaired are listed first.
 ---@class (exact) sessiond.DoctorParams
 ---@field fix? boolean Repair what can be repaired safely. Default `false`.
 ---@field paths? string[] Absolute paths. At most 10000 items. Default `[]`.
 ---@field findingsPerKind? integer The most findings of one kind and severity that are listed. 1 to 1000. Default `100`.
+---@field secrets? boolean Look for secrets only. Default `false`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---The findings, and the amount of data that was examined.
@@ -2021,6 +2087,7 @@
 ---@field line? integer Physical line, 1-based.
 ---@field byteOffset? integer The offset of the line's first byte.
 ---@field blob? string The hash of the blob.
+---@field entryId? string The entry, only for a secret.
 
 ---The number of findings of one kind and severity, listed or not.
 ---@class (exact) sessiond.FindingCount
@@ -2324,7 +2391,7 @@
 
 ---The ids with which a request can be sent again so that nothing is stored twice.
 ---@class (exact) sessiond.OutcomeUnknownDetails
----@field entryIds string[] Of an append whose entries had no ids: the ids that the daemon gave them, in the order of the request; else empty.
+---@field entryIds string[] Of an append: the ids of its entries, as they were sent or as the daemon gave them, in the order of the request; those that only the lost daemon knew are missing.
 
 ---The failed operation of the system.
 ---@class (exact) sessiond.StorageDetails
@@ -2625,6 +2692,12 @@
 ---| "reject" # it fails with `leafConflict`.
 ---| "branch" # the entries become a sibling branch below the expected leaf.
 
+---Where the first entry of an append is placed, for clients that cannot tell an absent parameter from null.
+---@alias sessiond.AppendPlacement
+---| "leaf" # below the session's leaf, as without `parentId`.
+---| "root" # as a root, as with `parentId` null.
+---| "parent" # below the entry that `parentId` names.
+
 ---The result for one entry of an append.
 ---@alias sessiond.AppendStatus
 ---| "created" # the entry was stored now.
@@ -2853,7 +2926,7 @@
 ---| "sessionDamaged" # The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
 ---| "blobDamaged" # The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
 ---| "foreignDialect" # The file is a session of another program. `dialect` names its format. The daemon imports such files; it does not open them or append to them. It changed no byte.
----| "outcomeUnknown" # The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`.
+---| "outcomeUnknown" # The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests that it cannot send again: without a `commandId`, or with entries that have no ids.
 ---| "unreachable" # The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error.
 ---| "storeUnreachable" # The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. Open sessions can be read and are marked as `stale`.
 ---| "storageFull" # The disk, or the quota of the user, is full. The request had no effect.
@@ -2862,7 +2935,7 @@
 ---The stable name of a problem in a session file.
 ---@alias sessiond.ProblemKind
 ---| "emptyLog" # The file has no byte, or only a title slot. Nothing can be written to it.
----| "damagedHeader" # The first line is not a session header. The entries can be read; nothing can be written.
+---| "damagedHeader" # The first line is not a session header, and nothing can be written; or it has version 1, which its entries do not have. The entries can be read.
 ---| "damagedLine" # The line is not JSON. It is skipped, and is unchanged in the file.
 ---| "nulBytes" # The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.
 ---| "notAnEntry" # The line is JSON, but not an entry: it is not an object, or has no type or no valid id.
@@ -2885,7 +2958,7 @@
 ---The stable name of a finding of the doctor.
 ---@alias sessiond.FindingKind
 ---| "emptyLog" # The file has no byte, or only a title slot. Nothing can be written to it.
----| "damagedHeader" # The first line is not a session header. The entries can be read; nothing can be written.
+---| "damagedHeader" # The first line is not a session header, and nothing can be written; or it has version 1, which its entries do not have. The entries can be read.
 ---| "damagedLine" # The line is not JSON. It is skipped, and is unchanged in the file.
 ---| "nulBytes" # The line has NUL bytes, as after a power cut. It is skipped, and is unchanged in the file.
 ---| "notAnEntry" # The line is JSON, but not an entry: it is not an object, or has no type or no valid id.
@@ -2902,6 +2975,8 @@
 ---| "unreadable" # A file cannot be read.
 ---| "readOnlyFile" # A session file can be read but not written.
 ---| "insecurePermissions" # Other users can read or write a file or a folder of sessiond.
+---| "secretFound" # An entry, a blob or a prompt has a secret, such as a key or a password.
+---| "fewerSecretRules" # Secrets of fewer kinds were looked for.
 ---| "exposedToken" # Other users may have read the token that opens the TCP listener.
 ---| "foreignOwner" # A file or a folder belongs to another user.
 ---| "symbolicLink" # A symbolic link is in a folder of sessiond. It is not followed.
@@ -2930,9 +3005,12 @@
 ---| "volatileDisk" # A folder is in memory: its content is lost at a restart of the machine.
 ---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
 ---| "lowWatchLimit" # The system limits watched files, so changes by other programs may be detected late (within a minute).
+---| "otherHome" # The daemon was started with another home folder than the command.
+---| "failedTask" # A part of the daemon that works in the background ended with an error.
+---| "agentNotFollowed" # An agent is in the list of followed agents, and an error prevents it.
 ---| "agentFileSkipped" # A file of a followed agent is not read.
 ---| "agentFileForbidden" # You have no right to read a file or folder of a followed agent.
----| "agentFileLinked" # A file or folder of a followed agent is a symbolic link, which may lead out of the agent's folder.
+---| "agentFileLinked" # A file of a followed agent is a symbolic link, or a link leads to a folder above the agent's. It is not read.
 ---| "agentLineDamaged" # A line in a file of a followed agent cannot be read, or not in its place.
 ---| "agentFileDamaged" # A file of a followed agent cannot be read as a whole.
 ---| "uncheckedAgentVersion" # A newer version of a followed agent than the one that was checked writes its sessions.
@@ -3181,7 +3259,7 @@ M.error_codes = {
   overloaded = 1429, -- A limit is reached: of clients, of writes that wait for the disk, of requests for summaries, or of open files. The request had no effect.
   sessionDamaged = 1500, -- The header of the session file cannot be read. `path`, `line` and `byteOffset` name the place. The daemon changed no byte.
   blobDamaged = 1500, -- The content of the blob's file does not have the hash of the blob. The daemon leaves the file as it is.
-  outcomeUnknown = 1502, -- The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests without a `commandId`.
+  outcomeUnknown = 1502, -- The outcome of the request is unknown: the daemon ended before it responded, or it lost the store before the store confirmed the write. For a daemon that ended, `sessiond attach` responds with this error, and only to requests that it cannot send again: without a `commandId`, or with entries that have no ids.
   unreachable = 1503, -- The daemon ended and cannot be started; the message has the reason. Only `sessiond attach` responds with this error.
   storeUnreachable = 1503, -- The server that stores the sessions cannot be reached; the message has the reason. The request had no effect. Open sessions can be read and are marked as `stale`.
   storageFull = 1507, -- The disk, or the quota of the user, is full. The request had no effect.

@@ -4,11 +4,13 @@ local M = {}
 local text = require('sessiond.text')
 
 ---@param passage sessiond.RecallPassage
+---@param addition string follows the title
 ---@return string
-local function line_of(passage)
-  return ('%s %s: %s'):format(
+local function line_of(passage, addition)
+  return ('%s %s%s: %s'):format(
     text.pad(text.ago(passage.timestamp), 4),
     text.fit(text.title(passage), 32),
+    addition,
     text.one_line(passage.text)
   )
 end
@@ -26,13 +28,14 @@ function M.pick(question, project)
       )
       return
     end
-    local choices = vim.tbl_map(function(passage)
-      return {
-        text = line_of(passage),
-        value = passage,
-        preview = { session = passage.sessionId, entry = passage.entryId },
-      }
-    end, result.passages)
+    local distinctions = require('sessiond.distinctions')
+    local lines =
+      distinctions.lines(result.passages, line_of, distinctions.entry_facts, distinctions.entry_id)
+    local choices = {}
+    for place, passage in ipairs(result.passages) do
+      local preview = { session = passage.sessionId, entry = passage.entryId }
+      choices[place] = { text = lines[place], value = passage, preview = preview }
+    end
     when_ready(function()
       require('sessiond.pick').one({ prompt = 'Recall', choices = choices }, function(passage)
         local view = require('sessiond.tree.window').open(passage.sessionId)

@@ -21,12 +21,14 @@ function M.hits(query, more, callback)
 end
 
 ---@param hit sessiond.Hit
+---@param addition string follows the title
 ---@return string
-local function line_of(hit)
-  return ('%s %s %s: %s'):format(
+local function line_of(hit, addition)
+  return ('%s %s %s%s: %s'):format(
     text.pad(text.ago(hit.timestamp), 4),
     text.one_line(hit.role or hit.type),
     text.fit(text.title(hit), 40),
+    addition,
     text.one_line(hit.snippet)
   )
 end
@@ -35,9 +37,14 @@ end
 ---@param hits sessiond.Hit[]
 ---@return sessiond.Choice[] choices whose values are hits
 function M.choices(hits)
-  return vim.tbl_map(function(hit)
-    return { text = line_of(hit), value = hit, preview = { session = hit.sessionId, entry = hit.entryId } }
-  end, hits)
+  local distinctions = require('sessiond.distinctions')
+  local lines = distinctions.lines(hits, line_of, distinctions.entry_facts, distinctions.entry_id)
+  local choices = {}
+  for place, hit in ipairs(hits) do
+    local preview = { session = hit.sessionId, entry = hit.entryId }
+    choices[place] = { text = lines[place], value = hit, preview = preview }
+  end
+  return choices
 end
 
 ---Show a hit in its tree.
@@ -62,14 +69,20 @@ function M.quickfix(query, more)
     end
     local buffers = require('sessiond.buffers')
     local items = {}
-    for _, hit in ipairs(hits) do
+    local distinctions = require('sessiond.distinctions')
+    -- The quickfix list shows the title and then the text.
+    local lines = distinctions.lines(hits, function(hit, addition)
+      return text.fit(text.title(hit), 40) .. addition .. '\n' .. text.one_line(hit.snippet)
+    end, distinctions.entry_facts, distinctions.entry_id)
+    for place, hit in ipairs(hits) do
+      local title, snippet = lines[place]:match('^(.*)\n(.*)$')
       local name = hit.entryId and buffers.entry_name(hit.sessionId, hit.labeledEntryId or hit.entryId)
         or buffers.tree_name(hit.sessionId)
       items[#items + 1] = {
         filename = name,
-        module = text.fit(text.title(hit), 40),
+        module = title,
         lnum = 1,
-        text = text.one_line(hit.snippet),
+        text = snippet,
         user_data = hit,
       }
     end

@@ -11,6 +11,47 @@ local PREVIEW_ROWS = 200
 ---@field prompt? string
 ---@field all? boolean sessions of all projects, not only of that of the current folder
 ---@field query? string only sessions that match these words
+---@field automated? boolean whether automated sessions are among the choices; default: as in lists
+
+---Whether `:Sessiond automated` shows automated sessions in lists; nil: as configured.
+---@type boolean?
+local chosen_automated
+
+---The value of the choice that shows the hidden sessions.
+local SHOW_HIDDEN = {}
+
+---Return whether lists show automated sessions.
+---@return boolean
+function M.shows_automated()
+  if chosen_automated ~= nil then
+    return chosen_automated
+  end
+  return require('sessiond.config').get().automated
+end
+
+---Show automated sessions in the lists of this Neovim, or hide them again.
+function M.toggle_automated()
+  chosen_automated = not M.shows_automated()
+  require('sessiond.sessions.buffer').redraw()
+end
+
+---Split sessions into those that a list shows and the others.
+---@param sessions sessiond.ListedSession[]
+---@return sessiond.ListedSession[] people the sessions whose prompts a person gave
+---@return integer count of the automated sessions
+function M.without_automated(sessions)
+  local people = vim.tbl_filter(function(session)
+    return not (session.origin and session.origin.automated)
+  end, sessions)
+  return people, #sessions - #people
+end
+
+---Return the line about hidden sessions.
+---@param count integer
+---@return string
+function M.hidden_line(count)
+  return ('%d automated session%s hidden'):format(count, count == 1 and '' or 's')
+end
 
 ---Return the filter of a list.
 ---@param question sessiond.SessionsQuestion
@@ -23,15 +64,16 @@ function M.filter(question)
   }
 end
 
----Return the line of a session in lists and pickers.
+---Return the line of a session.
 ---@param session sessiond.ListedSession
----@param with_folder? boolean whether the line also names the folder
+---@param with_folder boolean whether the line also names the folder
+---@param addition string follows the title, which leaves room for it in a narrow window
 ---@return string line the age, the number of messages, the title and the tags
-function M.line(session, with_folder)
+local function line_of(session, with_folder, addition)
   local parts = {
     text.pad(text.ago(session.updatedAt), 4),
     text.pad(tostring(session.messageCount or '…'), 5),
-    text.fit(text.title(session), 70),
+    text.fit(text.title(session), addition ~= '' and 40 or 70) .. addition,
   }
   for _, tag in ipairs(session.tags) do
     parts[#parts + 1] = '#' .. text.one_line(tag)
@@ -40,8 +82,9 @@ function M.line(session, with_folder)
     parts[#parts + 1] = '(' .. session.lifecycle .. ')'
   end
   if session.origin then
-    local gone = session.origin.gone and ', deleted there' or ''
-    parts[#parts + 1] = ('(%s%s)'):format(text.one_line(session.origin.agent), gone)
+    local state = session.origin.gone and ', deleted there' or session.origin.archived and ', archived there' or ''
+    local automated = session.origin.automated and ', automated' or ''
+    parts[#parts + 1] = ('(%s%s%s)'):format(text.one_line(session.origin.agent), automated, state)
   end
   if with_folder then
     parts[#parts + 1] = ' ' .. text.one_line(vim.fn.fnamemodify(session.cwd, ':~'))
@@ -49,23 +92,46 @@ function M.line(session, with_folder)
   return table.concat(parts, ' ')
 end
 
+---Return the lines of sessions in lists and pickers. Those that look the same show what differs.
+---@param sessions sessiond.ListedSession[]
+---@param folder? string the folder that no line names
+---@return string[]
+function M.lines(sessions, folder)
+  local distinctions = require('sessiond.distinctions')
+  return distinctions.lines(sessions, function(session, addition)
+    return line_of(session, session.cwd ~= folder, addition)
+  end, distinctions.session_facts, function(session)
+    return session.sessionId
+  end)
+end
+
 ---@param question sessiond.SessionsQuestion
 ---@param sessions sessiond.ListedSession[]
 ---@return sessiond.Choice[] choices whose values are ids
 local function choices_of(question, sessions)
-  return vim.tbl_map(function(session)
-    return {
-      text = M.line(session, session.cwd ~= vim.uv.cwd()),
+  local hidden_count = 0
+  if not (question.automated or question.query or M.shows_automated()) then
+    sessions, hidden_count = M.without_automated(sessions)
+  end
+  local choices = {}
+  for place, line in ipairs(M.lines(sessions, vim.uv.cwd())) do
+    local session = sessions[place]
+    choices[place] = {
+      text = line,
       value = session.sessionId,
       preview = { session = session.sessionId, leaf = session.leafId },
     }
-  end, sessions)
+  end
+  if hidden_count > 0 then
+    choices[#choices + 1] = { text = M.hidden_line(hidden_count) .. ': show them', value = SHOW_HIDDEN }
+  end
+  return choices
 end
 
 ---Read the sessions as a question for a picker. The question stays current until it is closed.
 ---@param question sessiond.SessionsQuestion
 ---@param callback fun(question: sessiond.Question) not called if the list cannot be read
-function M.question(question, callback)
+local function ask(question, callback)
   local update ---@type fun(choices: sessiond.Choice[])?
   local asked ---@type sessiond.Question?
   local list
@@ -99,9 +165,10 @@ end
 ---Let the user choose a session.
 ---@param question sessiond.SessionsQuestion
 ---@param chosen fun(id: string)
-function M.pick(question, chosen)
+---@param show? fun(asked: sessiond.Question, chosen: fun(value: any)) shows a picker; default: the configured one
+function M.pick(question, chosen, show)
   local when_ready = require('sessiond.pick').begin()
-  M.question(question, function(asked)
+  ask(question, function(asked)
     if #asked.choices == 0 then
       asked.close()
       require('sessiond.actions').show_message(
@@ -112,7 +179,13 @@ function M.pick(question, chosen)
       return
     end
     when_ready(function()
-      require('sessiond.pick').one(asked, chosen)
+      (show or require('sessiond.pick').one)(asked, function(value)
+        if value == SHOW_HIDDEN then
+          M.pick(vim.tbl_extend('force', question, { automated = true }), chosen, show)
+        else
+          chosen(value)
+        end
+      end)
     end, asked.close)
   end)
 end

@@ -1,7 +1,7 @@
 // The command that chooses the agents whose sessions are read here, and from then on as the agents write them.
 import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
-import { type FollowableAgent, followableAgents } from "../model/followable.ts";
+import { environmentOf, type FollowableAgent, followableAgents } from "../model/followable.ts";
 import { quickPickText } from "../model/text.ts";
 import { showInformation } from "../userMessages.ts";
 import { withProgress } from "./progress.ts";
@@ -42,7 +42,7 @@ async function followAgents(daemon: Daemon): Promise<void> {
   if (added.length > 0) {
     const title = `Reading the sessions of ${added.map((agent) => agent.title).join(", ")}`;
     await withProgress(daemon, title, (workDoneToken, cancel) =>
-      daemon.request("agent/follow", { agents: added.map(({ name }) => name), workDoneToken }, cancel),
+      daemon.request("agent/follow", { agents: added.map(({ name }) => name), environment: environmentOf(agents, process.env), workDoneToken }, cancel),
     );
   }
 }

@@ -2,6 +2,7 @@
 import * as vscode from "vscode";
 import { type Filter, FILTERS } from "../model/tree.ts";
 import { pickSession, searchSessions } from "../picker.ts";
+import { change, showAutomated } from "../settings.ts";
 import { showStatusMessage } from "../userMessages.ts";
 import { parseTarget } from "../transcript/messages.ts";
 import { type MoreElement, sessionTarget } from "../views/elements.ts";
@@ -56,8 +57,8 @@ export function viewCommands(views: Views): Record<string, Command> {
     },
     "sessiond.tree.clearSearch": () => show(undefined, ""),
     "sessiond.tree.showAll": () => show("default", ""),
-    "sessiond.tree.follow": () => follow(true),
-    "sessiond.tree.unfollow": () => follow(false),
+    "sessiond.tree.follow": () => change("tree.follow", true),
+    "sessiond.tree.unfollow": () => change("tree.follow", false),
     "sessiond.tree.refresh": async () => tree.model?.load(),
     "sessiond.tree.goToLeaf": async () => {
       const tip = tree.model?.tip();
@@ -91,9 +92,7 @@ export function viewCommands(views: Views): Record<string, Command> {
       return query === undefined ? undefined : sessions.filter(query.trim());
     },
     "sessiond.sessions.clearFilter": () => sessions.filter(""),
+    "sessiond.sessions.showAutomated": () => showAutomated(true),
+    "sessiond.sessions.hideAutomated": () => showAutomated(false),
   };
-}
-
-async function follow(follows: boolean): Promise<void> {
-  await vscode.workspace.getConfiguration("sessiond").update("tree.follow", follows, vscode.ConfigurationTarget.Global);
 }

@@ -2,11 +2,12 @@
 //
 // The list is watched. The rest (last words, tokens, cost) is read once for each change of a session. The
 // states are those of `sessiond top`.
-import type { ListedSession, ListParams, ListResult, SessionsChangedNote, WatchLapsedNote } from "../protocol.ts";
+import type { ListedSession, ListParams, ListResult, SessionOrigin, SessionsChangedNote, WatchLapsedNote } from "../protocol.ts";
 import type { StatsParams, StatsResult, TreeParams, TreeResult } from "../protocol.ts";
+import { isAutomated } from "./automated.ts";
 import { ListWatch, type WatchRequests } from "./listWatch.ts";
 
-/** `working`: in a turn; `waiting`: for a person; `stopped`: aborted, or silent for ten minutes; `failed`: an error. */
+/** `working`: in a turn; `waiting`: for a person; `stopped`: ended, aborted, or silent for ten minutes; `failed`: an error. */
 export type BoardState = "working" | "waiting" | "stopped" | "failed";
 
 export const STATES: readonly BoardState[] = ["working", "waiting", "stopped", "failed"];
@@ -32,7 +33,11 @@ export interface BoardRequests extends WatchRequests {
 const SHOWN_MS = 12 * 3600_000;
 /** After this time without an entry, an agent in the middle of a turn counts as stopped. */
 const WORKING_MS = 600_000;
+/** After this time without an entry, a followed agent counts as ended. Of some agents, nothing tells the end. */
+const WAITING_MS = 3600_000;
 const MAX_ROWS = 100;
+/** The number of automated sessions that are counted at first. */
+const MAX_AUTOMATED = 1000;
 
 interface Details {
   readonly version: string;
@@ -51,9 +56,11 @@ export class Board {
   /** The last error of a request; undefined after a success. */
   problem: string | undefined;
   #isReadingDetails = false;
+  #showsAutomated: boolean;
 
   /** `onChange` is called after every change. `now` returns milliseconds since 1970. */
-  constructor(requests: BoardRequests, onChange: () => void, now: () => number = Date.now) {
+  constructor(requests: BoardRequests, onChange: () => void, now: () => number = Date.now, showsAutomated = false) {
+    this.#showsAutomated = showsAutomated;
     this.#requests = requests;
     this.#onChange = onChange;
     this.#now = now;
@@ -85,6 +92,18 @@ export class Board {
     return this.#watch.lapsed(note);
   }
 
+  /** Show automated sessions, or count them only. */
+  showAutomated(shows: boolean): void {
+    this.#showsAutomated = shows;
+    this.#onChange();
+    void this.#readDetails();
+  }
+
+  /** The number of automated sessions of now that have no row. */
+  get hiddenCount(): number {
+    return this.#showsAutomated ? 0 : this.#written().filter(isAutomated).length;
+  }
+
   /** The rows of now, newest first. */
   rows(): BoardRow[] {
     const now = this.#now();
@@ -94,19 +113,26 @@ export class Board {
     });
   }
 
-  #recent(): ListedSession[] {
+  /** The sessions that were written lately. */
+  #written(): ListedSession[] {
     const since = this.#now() - SHOWN_MS;
-    return [...this.#sessions.values()]
-      .filter(({ updatedAt }) => Date.parse(updatedAt) >= since)
+    return [...this.#sessions.values()].filter(({ updatedAt }) => Date.parse(updatedAt) >= since);
+  }
+
+  #recent(): ListedSession[] {
+    return this.#written()
+      .filter((session) => this.#showsAutomated || !isAutomated(session))
       .sort((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt))
       .slice(0, MAX_ROWS);
   }
 
   async #read(): Promise<boolean> {
     const since = new Date(this.#now() - SHOWN_MS).toISOString();
+    const asked = { since, includeDrafts: true };
     try {
-      const { sessions } = await this.#requests.list({ since, includeDrafts: true, limit: MAX_ROWS });
-      this.#sessions = new Map(sessions.map((session) => [session.sessionId, session]));
+      const { sessions } = await this.#requests.list({ ...asked, automated: false, limit: MAX_ROWS });
+      const automated = await this.#requests.list({ ...asked, automated: true, limit: MAX_AUTOMATED });
+      this.#sessions = new Map([...sessions, ...automated.sessions].map((session) => [session.sessionId, session]));
     } catch (error) {
       this.#failed(error);
       return false;
@@ -173,12 +199,24 @@ function versionOf({ leafId, sizeBytes }: ListedSession): string {
 }
 
 /** The state of the agent of a session at a time, in milliseconds since 1970. */
-export function stateOf({ lifecycle, updatedAt }: Pick<ListedSession, "lifecycle" | "updatedAt">, now: number): BoardState {
+export function stateOf(
+  { lifecycle, updatedAt, origin }: Pick<ListedSession, "lifecycle" | "updatedAt" | "origin">,
+  now: number,
+): BoardState {
   if (lifecycle === "error") {
     return "failed";
   }
-  if (lifecycle === "complete" || lifecycle === "empty") {
-    return "waiting";
+  if (origin?.ended === true) {
+    return "stopped"; // no process of the agent has the session
   }
-  return lifecycle === "interrupted" && now - Date.parse(updatedAt) < WORKING_MS ? "working" : "stopped";
+  const quiet = now - Date.parse(updatedAt);
+  if (lifecycle === "complete" || lifecycle === "empty") {
+    return origin && hasEnded(origin, quiet) ? "stopped" : "waiting";
+  }
+  return lifecycle === "interrupted" && quiet < WORKING_MS ? "working" : "stopped";
+}
+
+/** Whether the agent of a session waits for no person: a program gave its prompts, or it has ended. */
+function hasEnded({ path, gone, automated }: SessionOrigin, quiet: number): boolean {
+  return gone || automated === true || (path?.includes("/subagents/") ?? false) || quiet >= WAITING_MS;
 }

@@ -1,7 +1,7 @@
 // The texts of the board: one line for each session, escaped.
 import { type BoardRow, type BoardState, STATES } from "./board.ts";
 import { ago, fit, isolated, markdown, oneLine } from "./text.ts";
-import { type SessionWords, sessionTooltip, sessionWords, titleOf } from "./words.ts";
+import { NARROW_TITLE_LENGTH, type SessionWords, sessionTooltip, sessionWords, titleOf } from "./words.ts";
 
 const ICONS: Readonly<Record<BoardState, { id: string; color?: string }>> = {
   working: { id: "circle-filled", color: "charts.green" },
@@ -10,13 +10,16 @@ const ICONS: Readonly<Record<BoardState, { id: string; color?: string }>> = {
   failed: { id: "error", color: "errorForeground" },
 };
 
-/** The texts of a row. `project` is the name of its folder; `now` is in milliseconds. */
-export function boardWords(row: BoardRow, project: string, now: number): SessionWords {
+/**
+ * The texts of a row. `project` is the name of its folder; `now` is in milliseconds. `added` distinguishes it from rows
+ * that look the same.
+ */
+export function boardWords(row: BoardRow, project: string, now: number, added: readonly string[] = []): SessionWords {
   const { session, state } = row;
-  const label = fit(titleOf(session), 40);
+  const label = fit(titleOf(session), NARROW_TITLE_LENGTH);
   const when = ago(session.updatedAt, now);
   const agent = oneLine(session.origin?.agent);
-  const parts = [state, when, agent, oneLine(project), ...amounts(row), oneLine(row.lastWords)].filter(Boolean);
+  const parts = [...added.map(isolated), state, when, agent, oneLine(project), ...amounts(row), oneLine(row.lastWords)].filter(Boolean);
   return {
     label: isolated(label),
     description: parts.join(" · "),

@@ -21,3 +21,17 @@ export function followableAgents(agents: readonly AgentInfo[], now: number): Fol
       isFollowed,
     }));
 }
+
+/** HOME and those variables that move folders of agents, as this process has them: the daemon may have others. */
+export function environmentOf(
+  agents: readonly AgentInfo[],
+  variables: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const names = new Set(["HOME", ...agents.flatMap((agent) => agent.variables)]);
+  return Object.fromEntries(
+    [...names].flatMap((name) => {
+      const value = variables[name];
+      return value ? [[name, value]] : [];
+    }),
+  );
+}

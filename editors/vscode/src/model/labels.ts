@@ -1,5 +1,6 @@
 // The labels of a session. Independent of VS Code.
 import type { LabeledEntry, LabelsParams, LabelsResult } from "../protocol.ts";
+import { dayAndMinute, distinctions } from "./distinctions.ts";
 import { agePhrase, ago, isolated, oneLine } from "./text.ts";
 import { contextOf, roleOf, textOf } from "./words.ts";
 
@@ -27,14 +28,24 @@ export interface LabelWords {
   readonly context: string;
 }
 
-/** The texts of a row. `now` is in milliseconds. */
-export function labelWords(entry: LabeledEntry, now: number): LabelWords {
+/** The distinctions of rows that look the same. */
+export function labelDistinctions(entries: readonly LabeledEntry[], now: number): string[][] {
+  return distinctions(
+    entries.map((entry) => {
+      const { label, description } = labelWords(entry, now);
+      return { shown: `${label} ${description}`, facts: dayAndMinute(entry.labeledAt ?? ""), id: entry.entryId };
+    }),
+  );
+}
+
+/** The texts of a row. `now` is in milliseconds. `added` distinguishes it from rows that look the same. */
+export function labelWords(entry: LabeledEntry, now: number, added: readonly string[] = []): LabelWords {
   const when = ago(entry.labeledAt, now);
   const label = oneLine(entry.label);
   return {
     label: isolated(label),
-    description: [isolated(textOf(entry)), when].filter(Boolean).join(" · "),
-    accessibleText: [label, roleOf(entry), textOf(entry), when && `labeled ${agePhrase(when)}`]
+    description: [...added, isolated(textOf(entry)), when].filter(Boolean).join(" · "),
+    accessibleText: [label, ...added, roleOf(entry), textOf(entry), when && `labeled ${agePhrase(when)}`]
       .filter(Boolean)
       .join(", "),
     context: contextOf(entry),

@@ -8,6 +8,7 @@ import type {
   SessionsChangedNote,
   WatchLapsedNote,
 } from "../protocol.ts";
+import { countAutomated, isAutomated } from "./automated.ts";
 import { ListWatch, type WatchRequests } from "./listWatch.ts";
 import type { KnownSession } from "./words.ts";
 
@@ -49,9 +50,15 @@ export class SessionsModel {
   problem: string | undefined;
   loaded = false;
   query = "";
+  /** The number of automated sessions that the list hides. */
+  hiddenCount = 0;
+  #showsAutomated: boolean;
+  /** Hidden sessions that are counted, of those that have changed since the list was read. */
+  readonly #hidden = new Set<string>();
 
-  constructor(folders: readonly string[], requests: ListRequests, onChange: () => void) {
+  constructor(folders: readonly string[], requests: ListRequests, onChange: () => void, showsAutomated = false) {
     this.#folders = folders;
+    this.#showsAutomated = showsAutomated;
     this.#requests = requests;
     this.#onChange = onChange;
     this.#watch = new ListWatch(requests, {
@@ -168,6 +175,12 @@ export class SessionsModel {
     this.#watch.forget();
   }
 
+  /** Show automated sessions, or count them only. The next `start` reads the list. */
+  showAutomated(shows: boolean): void {
+    this.#showsAutomated = shows;
+    this.#watch.forget();
+  }
+
   /** Read the first pages. The former rows are shown until then. Returns whether the result is shown. */
   async #read(): Promise<boolean> {
     const load = ++this.#load;
@@ -175,6 +188,7 @@ export class SessionsModel {
     const sessions: Sessions = new Map();
     const homes = new Map<string, string | null>();
     const cursors = new Map<string | null, string | null>();
+    let hiddenCount = 0;
     try {
       for (const folder of [...this.#folders, null]) {
         const page = await this.#requests.list(this.#listParams(folder));
@@ -188,6 +202,10 @@ export class SessionsModel {
         }
         cursors.set(folder, page.nextCursor);
       }
+      hiddenCount = await this.#countHidden();
+      if (load !== this.#load) {
+        return false;
+      }
     } catch (error) {
       if (load === this.#load) {
         this.#failed(error);
@@ -200,6 +218,8 @@ export class SessionsModel {
     this.#listed = sessions;
     this.#homes = homes;
     this.#cursors = cursors;
+    this.hiddenCount = hiddenCount;
+    this.#hidden.clear();
     this.problem = undefined;
     this.loaded = true;
     this.#onChange();
@@ -264,7 +284,28 @@ export class SessionsModel {
   }
 
   #listParams(folder: string | null): ListParams {
-    return { ...(folder === null ? {} : { project: folder }), ...this.#queryParams(), includeDrafts: true, limit: PAGE_SIZE };
+    const place = folder === null ? {} : { project: folder };
+    const shown = this.#showsAutomated ? {} : { automated: false };
+    return { ...place, ...shown, ...this.#queryParams(), includeDrafts: true, limit: PAGE_SIZE };
+  }
+
+  async #countHidden(): Promise<number> {
+    const params = { ...this.#queryParams(), includeDrafts: true };
+    return this.#showsAutomated ? 0 : countAutomated((asked) => this.#requests.list(asked), params);
+  }
+
+  /** Count hidden sessions again after a change. */
+  async #recount(): Promise<void> {
+    const load = this.#load;
+    try {
+      const hiddenCount = await this.#countHidden();
+      if (load === this.#load && hiddenCount !== this.hiddenCount) {
+        this.hiddenCount = hiddenCount;
+        this.#onChange();
+      }
+    } catch {
+      // not attached any more: the list is read again
+    }
   }
 
   #queryParams(): { query?: string } {
@@ -284,10 +325,21 @@ export class SessionsModel {
   }
 
   #replace(rows: readonly ListedSession[], removed: readonly string[]): void {
+    // The watch is that of all sessions, so that it also tells of hidden ones.
+    const hidden = this.#showsAutomated ? [] : rows.filter(isAutomated).map(({ sessionId }) => sessionId);
+    const shown = this.#showsAutomated ? rows : rows.filter((row) => !isAutomated(row));
     const change = (sessions: Sessions): void => {
-      removed.forEach((sessionId) => sessions.delete(sessionId));
-      rows.forEach((row) => sessions.set(row.sessionId, row));
+      [...removed, ...hidden].forEach((sessionId) => sessions.delete(sessionId));
+      shown.forEach((row) => sessions.set(row.sessionId, row));
     };
+    const isNew = hidden.some((sessionId) => !this.#hidden.has(sessionId));
+    const isGone = removed.some((sessionId) => !this.#listed.has(sessionId));
+    const isTakenOver = shown.some(({ sessionId }) => this.#hidden.has(sessionId) || !this.#listed.has(sessionId));
+    hidden.forEach((sessionId) => this.#hidden.add(sessionId));
+    [...removed, ...shown.map(({ sessionId }) => sessionId)].forEach((sessionId) => this.#hidden.delete(sessionId));
+    if (!this.#showsAutomated && (isNew || isGone || isTakenOver)) {
+      void this.#recount();
+    }
     change(this.#listed);
     this.#recorders.forEach((changes) => changes.push(change));
     this.#onChange();

@@ -128,14 +128,20 @@ const LIFECYCLES: Readonly<Partial<Record<NonNullable<ListedSession["lifecycle"]
   interrupted: "interrupted",
 };
 
-export function sessionWords(session: KnownSession, current: boolean, now: number): SessionWords {
+/** The characters of a title that are seen in a narrow view. */
+export const NARROW_TITLE_LENGTH = 40;
+
+/** The texts of a row. `added` distinguishes it from rows that look the same; the title leaves room for it. */
+export function sessionWords(session: KnownSession, current: boolean, now: number, added: readonly string[] = []): SessionWords {
   const marks = [
     session.isDraft && "draft",
     (session.parentSessionId ?? session.parentPath) && "fork", // it has the title of its parent
     session.writeBlock ? "writes blocked" : session.readOnly && "read-only",
     session.problemCount ? count(session.problemCount, "problem") : "",
     session.origin && oneLine(session.origin.agent),
+    session.origin?.automated && "automated",
     session.origin?.gone && "deleted by its agent",
+    session.origin?.archived && "archived by its agent",
     "lifecycle" in session && session.lifecycle !== null ? LIFECYCLES[session.lifecycle] : "",
   ].filter(Boolean) as string[];
   const tags = session.tags.map((tag) => `#${oneLine(tag)}`).join(" ");
@@ -144,9 +150,9 @@ export function sessionWords(session: KnownSession, current: boolean, now: numbe
   const label = titleOf(session);
   const damaged = session.readOnly || Boolean(session.writeBlock) || Boolean(session.problemCount);
   return {
-    label: isolated(label),
-    description: joined(when, messages, tags, ...marks),
-    accessibleText: [label, current ? "shown in the tree" : "", agePhrase(when), messages, tags, ...marks]
+    label: isolated(added.length > 0 ? fit(label, NARROW_TITLE_LENGTH) : label),
+    description: joined(...added.map(isolated), when, messages, tags, ...marks),
+    accessibleText: [label, ...added, current ? "shown in the tree" : "", agePhrase(when), messages, tags, ...marks]
       .filter(Boolean)
       .join(", "),
     icon: damaged
@@ -189,7 +195,7 @@ export function sessionTooltip(session: KnownSession): string {
     line("Tags", session.tags.join(", ")),
     line("Agent", session.origin && [session.origin.agent, session.origin.version].filter(Boolean).join(" ")),
     line("Id in the agent", session.origin?.sessionId),
-    line(session.origin?.gone ? "Deleted file of the agent" : "File of the agent", session.origin?.path),
+    line(session.origin?.gone ? "Deleted file of the agent" : session.origin?.archived ? "Archived file of the agent" : "File of the agent", session.origin?.path),
     line("Forked from", session.parentPath ?? session.parentSessionId),
     line("Writes blocked", session.writeBlock?.message),
   ]

@@ -4,8 +4,14 @@ import * as vscode from "vscode";
 import type { Daemon } from "../daemon/daemon.ts";
 import { Board, type BoardRow } from "../model/board.ts";
 import { boardSummary, boardTooltip, boardWords } from "../model/boardWords.ts";
-import { Interned, type SessionElement } from "./elements.ts";
+import { distinctions, sessionFacts } from "../model/distinctions.ts";
+import type { SessionWords } from "../model/words.ts";
+import { onAutomatedChange, showsAutomated } from "../settings.ts";
+import { HIDDEN, type HiddenElement, Interned, type SessionElement } from "./elements.ts";
+import { hiddenItem } from "./hiddenRow.ts";
 import { themeIcon } from "./themeIcon.ts";
+
+type Element = SessionElement | HiddenElement;
 
 const ID = "sessiond.board";
 
@@ -14,16 +20,19 @@ const CLOCK_MS = 10_000;
 /** Milliseconds between the first of several changes and the rendering. */
 const RENDER_DELAY_MS = 100;
 
-export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscode.Disposable {
+export class BoardView implements vscode.TreeDataProvider<Element>, vscode.Disposable {
   readonly #daemon: Daemon;
   readonly #changed = new vscode.EventEmitter<undefined>();
   readonly onDidChangeTreeData = this.#changed.event;
-  readonly #view: vscode.TreeView<SessionElement>;
+  readonly #view: vscode.TreeView<Element>;
   readonly #board: Board;
   readonly #elements = new Interned<SessionElement>();
   readonly #subscriptions: vscode.Disposable[];
   /** The rendered rows, by session. */
   #rows: ReadonlyMap<string, BoardRow> = new Map();
+  /** The distinctions of rows that look the same, by session. */
+  #distinctions: ReadonlyMap<string, readonly string[]> = new Map();
+  #hiddenCount = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(daemon: Daemon) {
@@ -37,6 +46,8 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
         unwatch: (params) => daemon.request("server/unwatch", params),
       },
       () => this.#scheduleRender(),
+      Date.now,
+      showsAutomated(),
     );
     this.#view = vscode.window.createTreeView(ID, { treeDataProvider: this });
     const clock = setInterval(() => this.#view.visible && this.#render(), CLOCK_MS);
@@ -48,6 +59,7 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
       daemon.onDidChangeState(() => this.#startOrStop()),
       daemon.onNotification("server/sessionsChanged", (note) => this.#board.sessionsChanged(note)),
       daemon.onNotification("server/watchLapsed", (note) => void this.#board.watchLapsed(note)),
+      onAutomatedChange(() => this.#board.showAutomated(showsAutomated())),
       this.#view.onDidChangeVisibility(() => this.#startOrStop()),
     ];
     this.#startOrStop();
@@ -57,17 +69,23 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
     vscode.Disposable.from(...this.#subscriptions).dispose();
   }
 
-  getChildren(element?: SessionElement): SessionElement[] {
-    const ids = element === undefined ? [...this.#rows.keys()] : [];
-    return ids.map((sessionId) => this.#elements.get(sessionId, () => ({ kind: "session", sessionId })));
+  getChildren(element?: Element): Element[] {
+    if (element !== undefined) {
+      return [];
+    }
+    const rows = [...this.#rows.keys()].map((id) => this.#elements.get(id, () => ({ kind: "session", sessionId: id })));
+    return this.#hiddenCount > 0 ? [...rows, HIDDEN] : rows;
   }
 
-  getTreeItem(element: SessionElement): vscode.TreeItem {
+  getTreeItem(element: Element): vscode.TreeItem {
+    if (element.kind === "hidden") {
+      return hiddenItem(this.#hiddenCount);
+    }
     const row = this.#rows.get(element.sessionId);
     if (row === undefined) {
       return new vscode.TreeItem(""); // removed meanwhile; the next refresh drops it
     }
-    const words = boardWords(row, path.basename(row.session.cwd), Date.now());
+    const words = this.#words(row, this.#distinctions.get(element.sessionId));
     const item = new vscode.TreeItem(words.label);
     item.id = `board:${element.sessionId}`;
     item.description = words.description;
@@ -97,9 +115,21 @@ export class BoardView implements vscode.TreeDataProvider<SessionElement>, vscod
     }, RENDER_DELAY_MS);
   }
 
+  #words(row: BoardRow, added?: readonly string[]): SessionWords {
+    return boardWords(row, path.basename(row.session.cwd), Date.now(), added);
+  }
+
   #render(): void {
     const rows = this.#board.rows();
+    const compared = rows.map((row) => {
+      const { label, description } = this.#words(row);
+      const facts = sessionFacts(row.session, row.lastWords);
+      return { shown: `${label} ${description}`, facts, id: row.session.sessionId };
+    });
+    const added = distinctions(compared);
+    this.#distinctions = new Map(compared.map(({ id }, place) => [id, added[place] ?? []]));
     this.#rows = new Map(rows.map((row) => [row.session.sessionId, row]));
+    this.#hiddenCount = this.#board.hiddenCount;
     this.#changed.fire(undefined);
     const isAttached = this.#daemon.state.kind === "attached";
     this.#view.description = isAttached ? boardSummary(rows) : "";

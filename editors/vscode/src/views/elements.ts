@@ -28,6 +28,13 @@ export interface MoreElement {
   readonly cwd: string | null;
 }
 
+/** The row with the number of automated sessions that a view hides. */
+export interface HiddenElement {
+  readonly kind: "hidden";
+}
+
+export const HIDDEN: HiddenElement = { kind: "hidden" };
+
 /** Elements by name. VS Code identifies elements by object identity. */
 export class Interned<T> {
   readonly #byName = new Map<string, T>();

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { labelWords, readLabels } from "../model/labels.ts";
+import { labelDistinctions, labelWords, readLabels } from "../model/labels.ts";
 import type { LabeledEntry } from "../protocol.ts";
 import type { EntryElement } from "./elements.ts";
 
@@ -18,6 +18,8 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
   readonly #subscriptions: vscode.Disposable[];
   #sessionId: string | undefined;
   #entries: ReadonlyMap<string, LabeledEntry> = new Map();
+  /** The distinctions of rows that look the same, by entry. */
+  #distinctions: ReadonlyMap<string, readonly string[]> = new Map();
   /** Number of the last read: the result of an older one is dropped. */
   #read = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -61,7 +63,7 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
     if (entry === undefined) {
       return new vscode.TreeItem(""); // removed during the request; the next refresh drops it
     }
-    const words = labelWords(entry, Date.now());
+    const words = labelWords(entry, Date.now(), this.#distinctions.get(element.entryId));
     const item = new vscode.TreeItem(words.label);
     item.id = `${element.sessionId}/${element.entryId}`;
     item.description = words.description;
@@ -95,6 +97,8 @@ export class LabelsView implements vscode.TreeDataProvider<EntryElement>, vscode
     }
     this.#sessionId = sessionId;
     this.#entries = new Map(entries.map((entry) => [entry.entryId, entry]));
+    const added = labelDistinctions(entries, Date.now());
+    this.#distinctions = new Map(entries.map(({ entryId }, place) => [entryId, added[place] ?? []]));
     this.#changed.fire(undefined);
     this.#view.description = entries.length === 0 ? "" : String(entries.length);
     void vscode.commands.executeCommand("setContext", "sessiond.labels.shows", entries.length > 0 ? "labels" : "none");

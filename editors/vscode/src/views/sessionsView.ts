@@ -3,14 +3,17 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon, DaemonState } from "../daemon/daemon.ts";
+import { type ComparedRow, distinctions, sessionFacts } from "../model/distinctions.ts";
 import { type Group, SessionsModel } from "../model/sessions.ts";
 import { count, fit, oneLine } from "../model/text.ts";
-import { type KnownSession, sessionTooltip, sessionWords } from "../model/words.ts";
+import { type KnownSession, NARROW_TITLE_LENGTH, sessionTooltip, sessionWords } from "../model/words.ts";
 import type { ListParams, SessionInfo, UnwatchParams, WatchParams } from "../protocol.ts";
-import { type FolderElement, Interned, type MoreElement, type SessionElement } from "./elements.ts";
+import { showsAutomated, onAutomatedChange } from "../settings.ts";
+import { type FolderElement, HIDDEN, type HiddenElement, Interned, type MoreElement, type SessionElement } from "./elements.ts";
+import { hiddenItem } from "./hiddenRow.ts";
 import { themeIcon } from "./themeIcon.ts";
 
-type Element = FolderElement | SessionElement | MoreElement;
+type Element = FolderElement | SessionElement | MoreElement | HiddenElement;
 
 const ID = "sessiond.sessions";
 
@@ -30,6 +33,8 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
   readonly #elements = new Interned<Element>();
   readonly #subscriptions: vscode.Disposable[];
   #groups: readonly Group[] = [];
+  /** The distinctions of rows that look the same, by session. */
+  readonly #distinctions = new Map<string, readonly string[]>();
   #timer: NodeJS.Timeout | undefined;
   #shown: string | undefined;
   /** The shown session whose row was revealed last. */
@@ -46,7 +51,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
       watch: (params: WatchParams) => daemon.request("server/watch", params),
       unwatch: (params: UnwatchParams) => daemon.request("server/unwatch", params),
     };
-    this.#model = new SessionsModel(folders(), requests, () => this.#scheduleRender());
+    this.#model = new SessionsModel(folders(), requests, () => this.#scheduleRender(), showsAutomated());
     this.#view = vscode.window.createTreeView(ID, { treeDataProvider: this, showCollapseAll: true });
     const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE_MS);
     this.#subscriptions = [
@@ -70,6 +75,10 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
       }),
       vscode.workspace.onDidChangeWorkspaceFolders(() => {
         this.#model.setFolders(folders());
+        this.#startOrStop();
+      }),
+      onAutomatedChange(() => {
+        this.#model.showAutomated(showsAutomated());
         this.#startOrStop();
       }),
       this.#view.onDidChangeVisibility(() => this.#startOrStop()),
@@ -119,12 +128,14 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     if (element === undefined) {
       this.#groups = this.#model.groups();
       const folders: Element[] = this.#groups.map(({ cwd }) => this.#folder(cwd));
-      return this.#model.more ? [...folders, this.#more(null)] : folders;
+      const more = this.#model.more ? [this.#more(null)] : [];
+      return [...folders, ...more, ...(this.#model.hiddenCount > 0 ? [HIDDEN] : [])];
     }
     const group = element.kind === "folder" ? this.#groups.find(({ cwd }) => cwd === element.cwd) : undefined;
     if (group === undefined) {
       return [];
     }
+    this.#distinguish(group.sessions);
     const sessions: Element[] = group.sessions.map(({ sessionId }) => this.#session(sessionId));
     return group.more ? [...sessions, this.#more(group.cwd)] : sessions;
   }
@@ -142,6 +153,8 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
         return this.#sessionItem(element);
       case "more":
         return this.#moreItem(element);
+      case "hidden":
+        return hiddenItem(this.#model.hiddenCount);
     }
   }
 
@@ -176,7 +189,8 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     if (session === undefined) {
       return new vscode.TreeItem("");
     }
-    const words = sessionWords(session, element.sessionId === this.#current.sessionId, Date.now());
+    const added = this.#distinctions.get(element.sessionId);
+    const words = sessionWords(session, element.sessionId === this.#current.sessionId, Date.now(), added);
     const item = new vscode.TreeItem(words.label);
     item.id = `session:${element.sessionId}`;
     item.description = [words.description, this.#subfolder(session)].filter(Boolean).join(" · ");
@@ -185,6 +199,17 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     item.accessibilityInformation = { label: words.accessibleText };
     item.command = { command: "sessiond.openSession", title: "Show Tree", arguments: [element] };
     return item;
+  }
+
+  /** Find the distinctions of the rows of a group. */
+  #distinguish(sessions: readonly KnownSession[]): void {
+    const now = Date.now();
+    const rows = sessions.map((session) => {
+      const { label, description } = sessionWords(session, false, now);
+      const shown = `${fit(label, NARROW_TITLE_LENGTH)} ${description} ${this.#subfolder(session)}`;
+      return { shown, facts: sessionFacts(session), id: session.sessionId };
+    });
+    distinctions(rows).forEach((added, place) => this.#distinctions.set((rows[place] as ComparedRow).id, added));
   }
 
   /** The folder of a session as seen from that of its group; empty if they are the same. */

@@ -51,6 +51,19 @@ test("a session is working in a turn, waiting after it, and stopped or failed af
   assert.equal(stateOf(session("s", 1, { lifecycle: null }), NOW), "stopped");
 });
 
+test("a followed agent that has ended, or for which a program answers, does not wait for a person", () => {
+  const origin = { agent: "claude-code", sessionId: "x", path: "/p/s.jsonl", version: null, gone: false, archived: false, automated: false, ended: false };
+  const state = (minutes: number, more: object) => stateOf(session("s", minutes, { origin: { ...origin, ...more } }), NOW);
+  const killed = { ...origin, ended: true };
+  assert.equal(stateOf(session("s", 1, { lifecycle: "interrupted", origin: killed }), NOW), "stopped");
+  assert.equal(state(59, {}), "waiting");
+  assert.equal(state(61, {}), "stopped");
+  assert.equal(state(1, { gone: true }), "stopped");
+  assert.equal(state(1, { ended: true }), "stopped");
+  assert.equal(state(1, { automated: true }), "stopped");
+  assert.equal(state(1, { path: "/p/s/subagents/agent-1.jsonl" }), "stopped");
+});
+
 test("the board has the sessions of the last twelve hours, newest first, with last words, tokens and cost", async () => {
   const { board } = await shown(session("old", 13 * 60), session("silent", 60), session("new", 5));
   const rows = board.rows().map(({ session: { sessionId }, ...row }) => ({ sessionId, ...row }));
@@ -72,7 +85,7 @@ test("a change is read once, and what did not change is not read again", async (
 });
 
 test("a row says what the agent does, and hides markup and control characters", async () => {
-  const origin = { agent: "claude-code", sessionId: "x", path: null, version: null, gone: false };
+  const origin = { agent: "claude-code", sessionId: "x", path: null, version: null, gone: false, archived: false, automated: false, ended: false };
   const { board } = await shown(session("s", 2, { title: "Fix\u202eit\u001b[31m", origin, lifecycle: "interrupted" }));
   const [row] = board.rows();
   const words = boardWords(row!, "shop", NOW);
@@ -87,4 +100,16 @@ test("the summary counts the states and adds the costs", async () => {
   const { board } = await shown(session("one", 5), session("two", 4, { lifecycle: "interrupted" }));
   assert.equal(boardSummary(board.rows()), "1 working, 1 waiting, $1.00");
   assert.equal(boardSummary([]), "");
+});
+
+test("automated sessions have no row until they are asked for, but are counted", async () => {
+  const origin = { agent: "codex", sessionId: "x", path: null, version: null, gone: false, archived: false, automated: true, ended: false };
+  const { board, asked } = await shown(session("chat", 5), session("run", 1, { origin }));
+  const rows = (): string[] => board.rows().map((row) => row.session.sessionId);
+  assert.deepEqual([rows(), board.hiddenCount], [["chat"], 1]);
+  change(board, [session("another-run", 0, { origin }), session("old-run", 13 * 60, { origin })]);
+  assert.deepEqual([rows(), board.hiddenCount], [["chat"], 2]);
+  assert.deepEqual(asked.filter((it) => it.endsWith("run")), []);
+  board.showAutomated(true);
+  assert.deepEqual([rows(), board.hiddenCount], [["another-run", "run", "chat"], 0]);
 });

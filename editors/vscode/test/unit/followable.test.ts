@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { followableAgents } from "../../src/model/followable.ts";
+import { environmentOf, followableAgents } from "../../src/model/followable.ts";
 import type { AgentInfo } from "../../src/protocol.ts";
 
 const NOW = Date.parse("2026-01-01T01:00:00.000Z");
@@ -16,4 +16,10 @@ test("agents with sessions that can be read are offered, with what they have", (
 test("a followed agent is offered also without sessions", () => {
   const [found] = followableAgents([agent({ fileCount: 0, lastWrittenAt: null, isFollowed: true })], NOW);
   assert.deepEqual(found, { name: "codex", title: "Codex", note: "0 sessions", isFollowed: true });
+});
+
+test("the variables that move folders of agents are those that are set", () => {
+  const agents = [agent({ variables: ["CODEX_HOME"] }), agent({ variables: ["XDG_DATA_HOME"] })];
+  const found = environmentOf(agents, { HOME: "/home/ada", CODEX_HOME: "/work/codex", XDG_DATA_HOME: "", PATH: "/bin" });
+  assert.deepEqual(found, { HOME: "/home/ada", CODEX_HOME: "/work/codex" });
 });

@@ -21,7 +21,7 @@ interface Window {
   readonly model: SessionsModel;
   /** The modes of all watches so far. */
   readonly modes: string[];
-  /** The number of lists so far. */
+  /** The number of lists so far, without those that only count automated sessions. */
   lists(): number;
   attach(connection: Connected): Promise<void>;
 }
@@ -33,8 +33,8 @@ function aWindow(): Window {
   const modes: string[] = [];
   const request = <R>(method: string, params: object) => (connection as Connected).request(method, params) as Promise<R>;
   const requests = {
-    list: (params: object) => {
-      lists += 1;
+    list: (params: { automated?: boolean | null }) => {
+      if (params.automated !== true) lists += 1;
       return request<ListResult>("session/list", params);
     },
     watch: async (params: object) => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { SessionsModel } from "../../src/model/sessions.ts";
 import { initialsOf, sessionTooltip, sessionWords, titleOf } from "../../src/model/words.ts";
 import type { SessionInfo } from "../../src/protocol.ts";
-import { FakeLists, Gate, listed } from "./support/fakeLists.ts";
+import { automated, FakeLists, Gate, listed } from "./support/fakeLists.ts";
 
 const FIVE = [
   listed("a1", "/a", 1), listed("a2", "/a", 2), listed("a3", "/a", 3), listed("b1", "/b", 9), listed("c1", "/c", 4),
@@ -273,8 +273,8 @@ test("the tooltip of a session contains no markup of its title", () => {
   assert.doesNotMatch(tooltip, /\]\(|<b>/);
 });
 
-test("a session that was read from an agent's session says so, and whether the agent deleted it", () => {
-  const origin = { agent: "claude-code", sessionId: "of-the-agent", path: "/home/a.jsonl", version: "2.1.197", gone: false };
+test("a session that was read from an agent's session says so, and whether the agent deleted or archived it", () => {
+  const origin = { agent: "claude-code", sessionId: "of-the-agent", path: "/home/a.jsonl", version: "2.1.197", gone: false, archived: false, automated: false, ended: false };
   const now = Date.parse("2026-01-01T01:00:00.000Z");
   const there = listed("s", "/a", 1, { origin });
   assert.match(sessionWords(there, false, now).description, / · claude-code$/);
@@ -288,4 +288,46 @@ test("a session that was read from an agent's session says so, and whether the a
   const gone = listed("s", "/a", 1, { origin: { ...origin, gone: true } });
   assert.match(sessionWords(gone, false, now).description, / · claude-code · deleted by its agent$/);
   assert.match(sessionTooltip(gone), /- Deleted file of the agent: /);
+  const archived = listed("s", "/a", 1, { origin: { ...origin, archived: true } });
+  assert.match(sessionWords(archived, false, now).description, / · claude-code · archived by its agent$/);
+  assert.match(sessionTooltip(archived), /- Archived file of the agent: /);
+});
+
+test("automated sessions are counted, and shown on request", async () => {
+  const lists = new FakeLists(listed("a1", "/a", 1), automated("x1", "/a", 5), automated("x2", "/b", 6), automated("x3", "/b", 7));
+  const model = modelOf(lists);
+  await model.start();
+  assert.deepEqual(shown(model), ["/a: a1"]);
+  assert.equal(model.hiddenCount, 3);
+  model.showAutomated(true);
+  await model.start();
+  await model.loadMore(null);
+  assert.deepEqual(shown(model), ["/b: x3 x2", "/a: x1 a1"]);
+  assert.equal(model.hiddenCount, 0);
+});
+
+test("the number of hidden sessions follows their changes, which show none of them", async () => {
+  const lists = new FakeLists(listed("a1", "/a", 1), automated("x1", "/a", 5));
+  const model = modelOf(lists);
+  await model.start();
+  const change = async (rows: ReturnType<typeof listed>[], removed: string[] = []): Promise<void> => {
+    for (const id of [...removed, ...rows.map(({ sessionId }) => sessionId)]) {
+      const place = lists.sessions.findIndex(({ sessionId }) => sessionId === id);
+      lists.sessions.splice(place < 0 ? lists.sessions.length : place, place < 0 ? 0 : 1);
+    }
+    lists.sessions.push(...rows);
+    model.sessionsChanged(lists.note("w1", rows, removed));
+    await settled();
+  };
+  await change([automated("x2", "/a", 6)]);
+  assert.deepEqual([shown(model), model.hiddenCount], [["/a: a1"], 2]);
+  const before = lists.counted.length;
+  await change([automated("x2", "/a", 7)]);
+  assert.equal(lists.counted.length, before); // it is counted already
+  await change([], ["x1"]);
+  assert.equal(model.hiddenCount, 1);
+  await change([listed("x2", "/a", 8)]); // a person goes on with it
+  assert.deepEqual([shown(model), model.hiddenCount], [["/a: x2 a1"], 0]);
+  await change([automated("x2", "/a", 9)]);
+  assert.deepEqual([shown(model), model.hiddenCount], [["/a: a1"], 1]);
 });

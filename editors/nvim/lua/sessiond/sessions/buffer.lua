@@ -19,7 +19,8 @@ local WINDOW = {
 
 ---@class sessiond.SessionsBuffer
 ---@field filter sessiond.ListFilter
----@field sessions sessiond.ListedSession[]? nil: not read yet
+---@field all sessiond.ListedSession[]? nil: not read yet
+---@field sessions sessiond.ListedSession[]? those of the lines, without hidden ones
 ---@field list sessiond.WatchedList
 ---@field note string? what is shown beside the title
 
@@ -68,19 +69,25 @@ end
 
 ---Draw the sessions. The cursor of each window stays on its session.
 ---@param buffer integer
----@param fresh sessiond.ListedSession[]
-local function draw(buffer, fresh)
+---@param all sessiond.ListedSession[]
+local function draw(buffer, all)
   local it = shown[buffer]
   local at = {}
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
     local session = (it.sessions or {})[api.nvim_win_get_cursor(window)[1]]
     at[window] = session and session.sessionId
   end
-  it.sessions = fresh
-  local lines, places = {}, {}
+  local fresh, hidden_count = all, 0
+  if not sessions.shows_automated() then
+    fresh, hidden_count = sessions.without_automated(all)
+  end
+  it.all, it.sessions = all, fresh
+  local lines, places = sessions.lines(fresh, it.filter.project), {}
   for place, session in ipairs(fresh) do
-    lines[place] = sessions.line(session, session.cwd ~= it.filter.project)
     places[session.sessionId] = places[session.sessionId] or place
+  end
+  if hidden_count > 0 then
+    lines[#lines + 1] = ('%s; `a` shows %s'):format(sessions.hidden_line(hidden_count), hidden_count == 1 and 'it' or 'them')
   end
   buffer_lines.update(buffer, #lines > 0 and lines or { 'There are no sessions.' })
   for window, id in pairs(at) do
@@ -89,6 +96,15 @@ local function draw(buffer, fresh)
     end
   end
   show_title(buffer)
+end
+
+---Draw all lists again.
+function M.redraw()
+  for buffer, it in pairs(shown) do
+    if it.all then
+      draw(buffer, it.all)
+    end
+  end
 end
 
 ---@param buffer integer
@@ -162,10 +178,14 @@ function M.attach(buffer, rest)
     end,
   })
   map(buffer, '<CR>', 'show the tree', function(session)
+    local it = shown[buffer]
     if session then
       require('sessiond.tree.window').open(session.sessionId)
+    elseif it.all and #it.all > #it.sessions then
+      sessions.toggle_automated() -- the cursor is on the line about hidden sessions
     end
   end)
+  map(buffer, 'a', 'show or hide automated sessions', sessions.toggle_automated)
   map(buffer, 'R', 'read the list again', function()
     shown[buffer].list:close()
     shown[buffer].list = watch(buffer)

@@ -3,10 +3,10 @@ local telescope = require('telescope')
 
 ---@param options table
 local function sessions(options)
-  require('sessiond.sessions').question({ all = options.all, prompt = 'Sessions' }, function(question)
-    require('sessiond.adapters.telescope').pick(question, function(id)
-      require('sessiond.tree.window').open(id)
-    end, options)
+  require('sessiond.sessions').pick({ all = options.all, prompt = 'Sessions' }, function(id)
+    require('sessiond.tree.window').open(id)
+  end, function(question, chosen)
+    require('sessiond.adapters.telescope').pick(question, chosen, options)
   end)
 end
 

@@ -45,6 +45,12 @@ export function listed(sessionId: string, cwd: string, day: number, more: Partia
   };
 }
 
+/** A row whose prompts a program gave. */
+export function automated(sessionId: string, cwd: string, day: number): ListedSession {
+  const origin = { agent: "codex", sessionId, path: null, version: null, gone: false, archived: false, automated: true, ended: false };
+  return listed(sessionId, cwd, day, { origin });
+}
+
 /** Delays responses until they are released, in any order. */
 export class Gate {
   readonly #waiting: (() => void)[] = [];
@@ -62,6 +68,8 @@ export class Gate {
 export class FakeLists implements ListRequests {
   readonly sessions: ListedSession[];
   readonly listed: ListParams[] = [];
+  /** The requests for a number only. */
+  readonly counted: ListParams[] = [];
   readonly watched: WatchParams[] = [];
   readonly unwatched: string[] = [];
   /** Delays the responses of `list`. */
@@ -106,8 +114,10 @@ export class FakeLists implements ListRequests {
     if (this.error !== undefined) {
       throw this.error;
     }
-    this.listed.push(params);
+    const counts = params.withTotal === true;
+    (counts ? this.counted : this.listed).push(params);
     const found = this.sessions
+      .filter((each) => (params.automated ?? null) === null || Boolean(each.origin?.automated) === params.automated)
       .filter((each) => !params.cwd || each.cwd === params.cwd)
       .filter((each) => !params.project || `${each.cwd}/`.startsWith(`${params.project}/`))
       .filter((each) => !params.query || each.firstPrompt?.includes(params.query))
@@ -116,7 +126,7 @@ export class FakeLists implements ListRequests {
     const end = start + PAGE_SIZE;
     const result: ListResult = {
       sessions: found.slice(start, end),
-      totalCount: null,
+      totalCount: counts ? found.length : null,
       nextCursor: end < found.length ? String(end) : null,
       previousCursor: null,
       problems: [],
@@ -124,7 +134,9 @@ export class FakeLists implements ListRequests {
       position: this.position,
       removed: [],
     };
-    await this.gate?.wait();
+    if (!counts) {
+      await this.gate?.wait();
+    }
     return result;
   }
 }

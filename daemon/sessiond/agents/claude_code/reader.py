@@ -1,0 +1,632 @@
+"""Reads Claude Code: a chain of lines with `uuid` and `parentUuid`, and other lines about the session.
+
+A compaction becomes a child of the message before it (`logicalParentUuid`), so no entry is orphaned. The messages
+after the summary are below the compaction. The results of one message's tool calls form one chain regardless of their
+parents, because a model must see all of them. Attachments with a text become entries (decision 0041). Lines without a
+counterpart are stored unchanged (decision 0023).
+"""
+
+import re
+from collections import ChainMap
+from collections.abc import Container, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from sessiond.agents.claude_code import attachments as claude_attachments, messages as claude_messages
+from sessiond.agents.claude_code.lines import (
+    ChainLine,
+    Preserved,
+    chain_line,
+    in_order,
+    in_place,
+    merged,
+    preserved,
+    prompter,
+    tokens_before,
+    unfinished,
+)
+from sessiond.agents.claude_code.queue import WaitingPrompt
+from sessiond.agents.claude_code.state import AnswerTurn, ChainLink, ClaudeState
+from sessiond.agents.qwen import reader as qwen
+from sessiond.session.content import fields
+from sessiond.session.dialects import copy_mark
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
+from sessiond.session.dialects.source import HeldLine, Source, SourceLine
+from sessiond.session.state.token_counts import MAX_COST
+from sessiond.session.tree import entries
+
+NAME: Final = "claude-code"
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_NOT_IN_PROJECT: Final = re.compile(r"[^A-Za-z0-9]")
+"""Characters that the name of the folder of a project has dashes for."""
+_MAX_PROJECT: Final = 200
+"""Characters of that name that come from the path of the project."""
+_TYPES: Final = frozenset((
+    "user", "assistant", "system", "attachment", "progress", "summary", "custom-title", "ai-title", "tag",
+    "last-prompt", "agent-name", "agent-setting", "mode", "permission-mode", "queue-operation",
+    "file-history-snapshot", "attribution-snapshot", "content-replacement", "worktree-state", "pr-link",
+))  # fmt: skip
+_CARRIED: Final = ("cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "sessionId", "agentId")
+"""Fields that every line has. An entry has such a field only if its value differs from the line before."""
+_TITLES: Final = (
+    ("summary", "summary"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("custom-title", "customTitle"),
+)  # fmt: skip
+"""Types of lines with a title and their fields, the best title last."""
+_OTHERS: Final = frozenset((*(it[0] for it in _TITLES), "queue-operation", "tag", "last-prompt"))
+"""Types of lines that say something beside the conversation, with an id or without."""
+_ROOTS: Final = frozenset(("user", "assistant", "system", "attachment", "progress"))
+"""Types of lines that begin a conversation if they name no parent."""
+_MAIN: Final = ""
+_PLACED: Final = frozenset(
+    ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid", copy_mark.MARK, *_CARRIED)
+)
+"""Fields that have a place of their own in an entry, or that are carried from line to line."""
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Return whether these are lines of Claude Code, and not of Qwen Code, whose lines have the same ids."""
+    return not qwen.detect(first) and any(
+        fields.text(value.get("type")) in _TYPES
+        and any(name in value for name in ("sessionId", "uuid", "leafUuid", "messageId"))
+        and "payload" not in value
+        for value in first
+    )
+
+
+def read(source: Source) -> Imported:
+    """Read the session in a file of Claude Code."""
+    reader = ClaudeReader(source)
+    reader.take(source.lines())
+    if not source.growing:
+        reader.end()
+    return reader.result()
+
+
+class ClaudeReader:
+    """Takes the lines of a file, a part at a time. Lines that are not final yet wait for later ones.
+
+    Args:
+        source: The file. Its lines are given to `take`.
+        state: The state of a reader that has taken the lines before. None: there are none.
+    """
+
+    def __init__(self, source: Source, state: bytes | None = None) -> None:
+        self._source = source
+        self._builder = ImportBuilder(NAME, source)
+        self._state = ClaudeState() if state is None else msgspec.msgpack.decode(state, type=ClaudeState)
+        self._held = [it.line for it in self._state.held]
+        self._known: Container[str] = ()  # the uuids of all lines
+        self._moved: dict[str, Preserved] = {}
+        self.is_behind = False
+        """Whether a line was the parent of an earlier one, which was not placed below it. The file is read whole."""
+        if self._state.builder is not None:
+            self._builder.restore(self._state.builder)
+            self._state.builder = None
+            self._identify((), ())
+
+    def state(self) -> bytes:
+        """Return the state behind the lines that were taken, for another reader that goes on."""
+        state = self._state
+        state.builder = self._builder.state()
+        state.held = [HeldLine.of(it) for it in self._held]
+        return msgspec.msgpack.encode(state)
+
+    def take(self, lines: Iterable[SourceLine]) -> None:
+        """Take the next lines."""
+        self._take([*self._held, *lines], is_end=False)
+
+    def end(self) -> None:
+        """Take also the lines that wait for later ones: there will be none."""
+        self._take(self._held, is_end=True)
+        self._flush_boundary()
+        at_line = SourceLine(self._state.line_count, b"", None)
+        if self._state.line_count:
+            self._take_unsent(at_line, self._state.queue.waiting)
+
+    def result(self) -> Imported:
+        """Return the session with the entries of the lines that were taken since the last call."""
+        state, builder = self._state, self._builder
+        builder.leaf = self._leaf()
+        builder.report.held_back_count = len(state.queue.waiting) + sum(
+            chain_line(it) is not None for it in self._held
+        )
+        return builder.finish()
+
+    def _take(self, found: list[SourceLine], *, is_end: bool) -> None:
+        state, builder = self._state, self._builder
+        chain = [chain_line(line) or line for line in found]
+        links = [it for it in chain if isinstance(it, ChainLine)]
+        if not is_end:
+            self._identify(found, links)
+        if builder.timestamp is None:
+            builder.begin(line.value.get("timestamp") for line in found if line.value is not None)
+        whole = merged(chain)
+        self._known = ChainMap[str, Any]({it.uuid: it for it in links}, state.links)
+        held_from = None
+        if not is_end:
+            held_from = len(whole) if builder.timestamp is None else self._held_from(whole)
+        self._held = [] if held_from is None else _lines(whole[held_from:])
+        whole, self._moved = in_place(whole[:held_from], state.links)
+        for step in in_order(whole, state.links, self._moved):
+            if isinstance(step, ChainLine):
+                self._take_link(step)
+            elif step.value is None:
+                builder.preserve_unreadable(step)
+            else:
+                self._take_other(step, step.value)
+        state.line_count = max([state.line_count, *(it.number for it in found[-1:])])
+
+    def _held_from(self, whole: list[ChainLine | SourceLine]) -> int | None:
+        """Return the index from which lines wait for later ones; None if none does."""
+        first = unfinished(whole, self._known)
+        if self._state.is_linked is None:
+            undecided = self._decide_linked(whole)
+            if undecided is not None:
+                first = undecided if first is None else min(first, undecided)
+        return first
+
+    def _decide_linked(self, whole: list[ChainLine | SourceLine]) -> int | None:
+        """Find out whether lines name their parents. Returns the index of the first line for which it is not decided.
+
+        An answer that names no parent that is there decides that they do not.
+        """
+        seen: set[str] = set(self._state.links)
+        second = None
+        for place, it in enumerate(whole):
+            if not isinstance(it, ChainLine):
+                continue
+            if it.parent in seen:
+                self._state.is_linked = True
+                return None
+            if seen and it.type == "assistant" and not it.is_aside:
+                self._state.is_linked = False
+                return None
+            if seen and second is None and it.parent is None:
+                second = place
+            seen.update(part.uuid for part in it.parts or [it])
+        return second
+
+    def _identify(self, found: Iterable[SourceLine], links: Iterable[ChainLine]) -> None:
+        """Set the source id, the parent and the folder.
+
+        A file is named after its session. Older versions wrote a resumed session into a file of another name.
+        """
+        builder, state, stem = self._builder, self._state, self._source.name.partition(".")[0]
+        values = [line.value for line in found if line.value is not None]
+        state.session = state.session or _first_text(values, "sessionId")
+        state.cwd = state.cwd or _first_text(values, "cwd")
+        state.version = state.version or _first_text(values, "version")
+        state.has_main = state.has_main or any(not it.is_aside for it in links)
+        if state.forked_from is None:
+            forks = (fields.mapping(it.value.get("forkedFrom")) for it in links)
+            state.forked_from = _first_text(forks, "sessionId")
+        session = state.session or stem
+        if self._is_subagent:
+            builder.source_id, builder.parent_source = f"{session}/{stem}", session
+        else:
+            builder.source_id = stem if _UUID.fullmatch(stem) else session
+        state.project = state.project or self._project(values)
+        builder.cwd, builder.source_version = state.project or state.cwd or "", state.version
+        builder.parent_source = state.forked_from or builder.parent_source
+        if builder.parent_source is None and session != builder.source_id:
+            builder.parent_source = session  # the session that this file continues
+        builder.origin |= self._source.beside
+        if not state.line_count:
+            builder.take_mark(values[0].get(copy_mark.MARK) if values else None)
+            if next(filter(None, (prompter(it.value) for it in links)), None) == "program":
+                builder.origin["automated"] = True
+        for name, value in (("cwd", state.cwd), ("userType", "external"), ("sessionId", state.session)):
+            if value is not None:
+                state.carried.setdefault(name, value)
+
+    @property
+    def _is_subagent(self) -> bool:
+        return self._source.name.startswith("agent-") or (
+            not self._state.has_main and bool(self._state.links or self._known)
+        )
+
+    def _project(self, values: Iterable[dict[str, Any]]) -> str | None:
+        """Return the first folder in the lines that the name of the project's folder stands for; None if none is.
+
+        The lines of a session may have been written elsewhere: the user changes the folder, or moves the project.
+        """
+        above = fields.as_text(self._source.beside.get("sourcePath")).split("/")[:-1]
+        projects = {it[:_MAX_PROJECT] for it in above}
+        named = dict.fromkeys(it for value in values if (it := fields.text(value.get("cwd"))))
+        return next((it for it in named if _NOT_IN_PROJECT.sub("-", it)[:_MAX_PROJECT] in projects), None)
+
+    # --- the chain -------------------------------------------------------------------------------------
+
+    def _take_link(self, it: ChainLine) -> None:
+        builder, state = self._builder, self._state
+        state.sums.pass_line(it.value)
+        self._note_prompter(it)
+        at = builder.time_of(it.value.get("timestamp"))
+        self.is_behind = self.is_behind or it.uuid in state.missing
+        digest = _digest(it)
+        if self._is_repeat(it, digest):
+            builder.count("repeated")
+            state.is_repeating = it.uuid not in state.preserved
+            if not state.is_repeating:  # written again because the conversation goes on behind it
+                state.leaf.take_link(it.uuid, self._parent_of, is_visible=self._can_be_leaf(it))
+            return
+        state.is_repeating = False
+        if it.is_boundary:
+            self._flush_boundary()
+            state.boundary = HeldLine.of(it.line)
+            return
+        boundary = self._pending_boundary()
+        if boundary is not None and not it.is_summary and it.parent == boundary.uuid:
+            self._flush_boundary()
+        if it.is_summary and boundary is not None:
+            self._take_compaction(it, None, at)
+        else:
+            above = self._above(it)
+            parent = self._on(above, it)
+            link = ChainLink(parent, above)
+            if it.is_summary:
+                self._take_compaction(it, parent, at)
+            elif it.type == "assistant" and isinstance(it.message.get("content"), list | str):
+                self._take_assistant(it, parent, at, link)
+            elif it.type == "user" and isinstance(it.message.get("content"), list | str):
+                self._take_user(it, parent, at, link)
+            elif not self._take_attachment(it, parent, at, link):
+                self._preserve_link(it, link)
+        state.links[it.uuid].digest = digest
+        for part in it.parts or [it]:
+            state.leaf.take_link(part.uuid, self._parent_of, is_visible=self._can_be_leaf(it))
+
+    def _note_prompter(self, it: ChainLine) -> None:
+        """Record a change between prompts of a program and prompts of a person, after those that the origin tells.
+
+        A session in which a person has typed remains one of a person.
+        """
+        now, before = prompter(it.value), self._state.prompter
+        if now is None or before in (now, "person"):
+            return
+        self._state.prompter = now
+        if before is not None or (now == "program" and "automated" not in self._builder.origin):
+            self._builder.record_takeover(it.line, by=now)
+
+    def _can_be_leaf(self, it: ChainLine) -> bool:
+        return it.is_visible and (self._is_subagent or not it.is_aside)
+
+    def _is_repeat(self, it: ChainLine, digest: str) -> bool:
+        """Return whether the line repeats an earlier one, also a message that a compaction wrote again."""
+        before = self._state.links.get(it.uuid)
+        if before is None or before.digest != digest:
+            return False
+        is_same_place = it.parent == before.parent or it.parent not in self._state.links
+        return is_same_place or it.uuid in self._state.preserved
+
+    def _put(self, it: ChainLine, link: ChainLink, made: str | None) -> None:
+        """Record the entry that a line became, and that it is the last line of its chain."""
+        self._state.links[it.uuid] = link
+        link.entry = made
+        self._note_last(it.chain, it.uuid, made)
+
+    def _note_last(self, chain: str, uuid: str, made: str | None) -> None:
+        if made is not None:
+            self._state.last[chain], self._state.last_entries[chain] = uuid, made
+
+    def _preserve_link(self, it: ChainLine, link: ChainLink) -> None:
+        """Store a link without a counterpart unchanged. Its children get its parent."""
+        above = self._state.links.get(link.parent or "")
+        if above is not None:
+            link.turn, link.is_result = above.turn, above.is_result
+        self._put(it, link, link.entry)
+        if it.type in _OTHERS:
+            self._take_other(it.line, it.value)
+            return
+        subtype = fields.text(it.value.get("subtype"))
+        kind = f"{it.type}.{subtype}" if subtype else it.type
+        if it.type in ("user", "assistant"):
+            self._builder.report.add_problem(it.line.number, f"a {it.type} line without content")
+            kind = f"{it.type} without content"
+        self._builder.preserve(it.line, kind or "without a type", "it has no counterpart in sessiond")
+
+    def _parent_of(self, uuid: str) -> str | None:
+        link = self._state.links.get(uuid)
+        return None if link is None else link.parent
+
+    def _above(self, it: ChainLine) -> str | None:
+        """Return the uuid of the line that a line is placed below. None: it begins a conversation.
+
+        A parent that is nowhere in the file is replaced by the line before, on the same chain.
+        """
+        state, parent = self._state, it.parent
+        before = state.last.get(it.chain)
+        if it.uuid in self._moved:  # written only after the summary
+            return self._moved[it.uuid].before(it.uuid) or state.last.get(_MAIN)
+        if parent is None and it.type not in _ROOTS:
+            logical = fields.text(it.value.get("logicalParentUuid"))
+            return logical if logical in state.links else before
+        if parent is None:
+            return None if state.is_linked else before
+        if parent in state.links:
+            state.is_linked = True
+            return parent
+        reason = "leads back to itself" if parent in self._known else "is not in the file"
+        instead = "it becomes a root" if before is None else "the line before it on its chain takes its place"
+        self._builder.report.add_problem(it.line.number, f"its parent {reason}: {parent:.80}; {instead}")
+        state.missing.add(parent)
+        return before
+
+    def _on(self, uuid: str | None, child: ChainLine) -> str | None:
+        """Return the entry for `uuid` as a parent of `child`: the last result of its tool calls, if it has results."""
+        link = self._state.links.get(uuid or "")
+        if link is None:
+            return None
+        turn = self._turn_of(link)
+        if turn is None:
+            return link.entry
+        if child.result_ids:
+            return turn.tail if turn.answered.isdisjoint(child.result_ids) else link.entry
+        return turn.tail if link.is_result or _continues(turn, child) else link.entry
+
+    def _turn_of(self, link: ChainLink | None) -> AnswerTurn | None:
+        return None if link is None or link.turn < 0 else self._state.turns[link.turn]
+
+    def _take_assistant(self, it: ChainLine, parent: str | None, at: str, link: ChainLink) -> None:
+        builder, state = self._builder, self._state
+        parts = [part.message for part in it.parts if isinstance(part.message.get("content"), list | str)]
+        failed = it.value.get("isApiErrorMessage") is True
+        cost = next((found for part in reversed(it.parts) if (found := _cost(part.value))), 0)
+        message = claude_messages.assistant(parts, at=at, cost=cost, synthetic_is_error=failed)
+        state.sums.tell(message)
+        name = it.parts[-1].uuid
+        payload = {"message": message, **self._foreign(it.parts[-1])}
+        made = builder.add(it.line, name, parent, "message", payload, at=at)
+        for block in message["content"]:
+            if block.get("type") == "toolCall":
+                state.tools[block["id"]] = block["name"]
+        above = state.links.get(link.parent or "")
+        turn = self._turn_of(above)
+        if above is not None and turn is not None and _continues(turn, it):
+            turn.tail, link.turn = made, above.turn
+        else:
+            link.turn = len(state.turns)
+            state.turns.append(AnswerTurn(made, fields.text(it.message.get("id")), made, set()))
+        over = link.parent
+        for part in it.parts:
+            builder.count("assistant")
+            self._put(part, ChainLink(made, over, turn=link.turn), made)
+            over = part.uuid
+
+    def _take_user(self, it: ChainLine, parent: str | None, at: str, link: ChainLink) -> None:
+        builder, content = self._builder, it.message.get("content")
+        messages: list[tuple[str, dict[str, Any]]] = []
+        spoken: list[Any] = []
+        for block in fields.items(content):
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                tool = self._state.tools.get(fields.as_text(block.get("tool_use_id")), "unknown")
+                messages.append(("message", {"message": claude_messages.tool_result(block, tool, at=at)}))
+            else:
+                spoken.append(block)
+        if isinstance(content, str) or spoken or not messages:
+            messages.append(self._user_entry(it, content if isinstance(content, str) else spoken, at))
+        foreign, made = self._foreign(it), parent
+        for number, (type, payload) in enumerate(messages, 1):
+            is_last = number == len(messages)
+            name = it.uuid if is_last else f"{it.uuid[:58]}-{number}"
+            made = builder.add(it.line, name, made, type, {**payload, **(foreign if is_last else {})}, at=at)
+        results = it.result_ids
+        above = self._state.links.get(link.parent or "")
+        turn = self._turn_of(above) if results else None
+        if above is not None and turn is not None and made is not None:
+            turn.tail = made
+            turn.answered.update(results)
+            link.turn, link.is_result = above.turn, True
+        self._put(it, link, made)
+        builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
+
+    def _take_attachment(self, it: ChainLine, parent: str | None, at: str, link: ChainLink) -> bool:
+        """Add an attachment as an entry. Returns False if it is none that has a text."""
+        attachment = it.attachment
+        made = claude_attachments.entry_of(attachment, custom_type=NAME, at=at) if attachment else None
+        source = self._state.links.get(fields.as_text(attachment.get("source_uuid")))
+        if made is None or (source is not None and source.digest):
+            return False
+        type, payload = made
+        foreign = self._foreign(it, attachment=claude_attachments.rest_of(attachment))
+        added = self._builder.add(it.line, it.uuid, parent, type, {**payload, **foreign}, at=at)
+        self._put(it, link, added)
+        if claude_attachments.is_prompt(attachment):
+            self._note_prompt(attachment.get("prompt"))
+        self._builder.count(f"attachment {fields.as_text(attachment.get('type'))}")
+        return True
+
+    def _note_prompt(self, content: Any) -> None:
+        self._state.prompts.add(fields.digest(claude_messages.plain_text(content).strip()))
+
+    def _take_unsent(self, at_line: SourceLine, prompts: list[WaitingPrompt]) -> None:
+        """Add prompts that were typed and that left the queue unsent at a line. They are beside the conversation."""
+        for it in prompts:
+            if fields.digest(it.text.strip()) not in self._state.prompts:
+                payload = {"customType": f"{NAME}.unsentPrompt", "content": it.text, "display": True}
+                name = f"line-{it.key}"
+                self._builder.add_beside(at_line, "custom_message", payload, at=it.at, name=name)
+
+    def _user_entry(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
+        """Return the entry type and payload of a user line. Text inserted by the program becomes a custom message."""
+        message = claude_messages.user(content, at=at)
+        if it.value.get("isMeta") is not True and claude_attachments.is_human(it.value.get("origin")):
+            self._note_prompt(content)
+            return "message", {"message": message}
+        return "custom_message", {
+            "customType": f"{NAME}.meta", "content": message["content"], "display": False,
+        }  # fmt: skip
+
+    # --- compactions -----------------------------------------------------------------------------------
+
+    def _pending_boundary(self) -> ChainLine | None:
+        """Return the boundary whose summary is not there yet; None if there is none."""
+        held = self._state.boundary
+        return None if held is None else chain_line(held.line)
+
+    def _take_compaction(self, it: ChainLine, parent: str | None, at: str) -> None:
+        """Add a summary and the boundary before it as one compaction."""
+        state, boundary = self._state, self._pending_boundary()
+        state.boundary = None
+        above = it.parent
+        if boundary is not None:
+            above, parent = self._logical_parent(boundary)
+        elif parent is None:
+            above, parent = state.last.get(_MAIN), state.last_entries.get(_MAIN)
+        text = claude_messages.plain_text(it.message.get("content"))
+        made = self._compact(boundary or it, text, above, parent, boundary, at)
+        if boundary is not None:
+            state.links[it.uuid] = ChainLink(made, boundary.uuid)
+        self._builder.count("compaction summary")
+
+    def _flush_boundary(self) -> None:
+        """Add a compaction for a boundary that has no summary."""
+        boundary, self._state.boundary = self._pending_boundary(), None
+        if boundary is not None:
+            at = self._builder.time_of(boundary.value.get("timestamp"))
+            text = fields.as_text(boundary.value.get("content"))
+            above, parent = self._logical_parent(boundary)
+            self._builder.report.add_problem(boundary.line.number, "a compaction without its summary")
+            self._compact(boundary, text, above, parent, boundary, at)
+
+    def _compact(
+        self,
+        it: ChainLine,
+        summary: str,
+        above: str | None,
+        parent: str | None,
+        boundary: ChainLine | None,
+        at: str,
+    ) -> str | None:
+        state = self._state
+        segment = Preserved() if boundary is None else preserved(boundary)
+        head = state.links.get(segment.head or "")
+        payload = {
+            "summary": summary, "firstKeptEntryId": None if head is None else head.entry,
+            "tokensBefore": tokens_before(boundary), **self._foreign(it),
+        }  # fmt: skip
+        made = self._builder.add(it.line, it.uuid, parent, "compaction", payload, at=at)
+        state.links[it.uuid] = ChainLink(made, above)
+        if segment.uuids:
+            state.preserved.update(dict.fromkeys(segment.uuids, len(state.segments)))
+            state.segments.append(segment.uuids)
+        if boundary is not None:
+            self._builder.count("compaction")
+            state.leaf.take_link(it.uuid, self._parent_of, is_visible=False)
+        if segment.tail is not None:
+            tail = state.links.setdefault(segment.tail, ChainLink(made, it.uuid))
+            tail.entry, tail.turn, tail.is_result = made, -1, False
+        self._note_last(_MAIN, it.uuid, made)
+        return made
+
+    def _logical_parent(self, boundary: ChainLine) -> tuple[str | None, str | None]:
+        """Return the uuid and the entry before a boundary: the last ones of the main chain if it names none."""
+        state = self._state
+        logical = fields.text(boundary.value.get("logicalParentUuid")) or boundary.parent
+        link = state.links.get(logical or "")
+        if link is not None:
+            return logical, link.entry
+        return state.last.get(_MAIN), state.last_entries.get(_MAIN)
+
+    # --- lines outside the chain ------------------------------------------------------------------------
+
+    def _take_other(self, line: SourceLine, value: dict[str, Any]) -> None:
+        builder, state, type = self._builder, self._state, fields.as_text(value.get("type"))
+        builder.time_of(value.get("timestamp"))
+        if not state.is_repeating:
+            state.leaf.take_pointer(value)
+        state.sums.pass_line(value)
+        leaf = fields.text(value.get("leafUuid"))
+        if type == "summary" and leaf is not None and leaf not in self._known:
+            builder.preserve(line, "title", "it is the title of another session", name=f"line-{line.key}")
+            return
+        for rank, (kind, name) in enumerate(_TITLES):
+            if type == kind and (title := fields.text(value.get(name))) is not None:
+                if title == state.title:
+                    builder.count("repeated")
+                elif rank >= state.title_rank:
+                    state.title_rank, state.title = rank, title
+                    builder.add_beside(line, "session_info", {"name": title})
+                    builder.count("title")
+                else:
+                    builder.preserve(line, "title", "a better title came before")
+                return
+        if type == "queue-operation":
+            builder.count("queue operation")
+            self._take_unsent(line, state.queue.take(line, value))
+            return
+        if type == "tag" and isinstance(value.get("tag"), str):
+            tags = [value["tag"]] if value["tag"] else []
+            builder.add_beside(line, "custom", {"customType": entries.TAGS_TYPE, "data": {"tags": tags}})
+            builder.count("tag")
+        else:
+            if type == "cost-state":
+                self._take_sums(line, value)
+            builder.preserve(line, type or "without a type", "it has no counterpart in sessiond")
+
+    def _take_sums(self, line: SourceLine, value: dict[str, Any]) -> None:
+        """Add the usage of requests that are in no message, such as those of compactions."""
+        for model, usage in self._state.sums.rest(value):
+            sums = fields.digest(fields.dumps(value.get("modelUsage")).decode())
+            entry = {
+                "purpose": "other", "provider": "anthropic", "model": model, "usage": usage,
+                "requestKey": f"{self._builder.source_id}/{model}/{sums}",
+            }  # fmt: skip
+            self._builder.add_beside(line, "model_usage", entry)
+
+    def _foreign(self, it: ChainLine, **replaced: Any) -> dict[str, Any]:
+        """Return the other fields of a line, without fields whose value is unchanged since the line before."""
+        values = {**it.value, **replaced} if replaced else it.value
+        rest = {
+            name: value
+            for name, value in values.items()
+            if name not in _PLACED and value not in (None, False)
+        }
+        for name in _CARRIED:
+            if name in it.value and it.value[name] != self._state.carried.get(name):
+                rest[name] = self._state.carried[name] = it.value[name]
+        return {"foreign": rest} if rest else {}
+
+    def _leaf(self) -> str | None:
+        state = self._state
+        if not state.is_linked:
+            main, aside = state.last_entries.get(_MAIN), next(reversed(state.last_entries.values()), None)
+            return aside if self._is_subagent or main is None else main
+        link = state.links.get(state.leaf.leaf(state.links) or "")
+        turn = self._turn_of(link)
+        if link is not None and turn is not None and (link.is_result or turn.tail != turn.entry):
+            return turn.tail
+        return (None if link is None else link.entry) or state.last_entries.get(_MAIN)
+
+
+def _lines(held: Iterable[ChainLine | SourceLine]) -> list[SourceLine]:
+    """Return lines in the order of the file, with the parts of each message apart."""
+    parts = (part for it in held for part in (_parts(it) if isinstance(it, ChainLine) else [it]))
+    return sorted(parts, key=lambda it: it.place)
+
+
+def _parts(it: ChainLine) -> list[SourceLine]:
+    return [part.line for part in it.parts or [it]]
+
+
+def _first_text(values: Iterable[dict[str, Any]], name: str) -> str | None:
+    return next((it for value in values if (it := fields.text(value.get(name)))), None)
+
+
+def _cost(value: dict[str, Any]) -> int | float:
+    """Return the cost in US dollars that versions up to 1.0 wrote into each line of an answer, or 0."""
+    cost = fields.number(value.get("costUSD"))
+    return cost if 0 < cost < MAX_COST else 0
+
+
+def _continues(turn: AnswerTurn, it: ChainLine) -> bool:
+    """Return whether an assistant line belongs to the message of a turn."""
+    message = fields.text(it.message.get("id"))
+    return it.type == "assistant" and message is not None and message == turn.message_id
+
+
+def _digest(it: ChainLine) -> str:
+    said = fields.dumps(it.message) if it.message else it.line.raw
+    return fields.digest(it.type, said.decode("latin-1"))

@@ -1,0 +1,77 @@
+"""Claude Code: one file of lines for each session, in a folder for each project; subagents in files below it."""
+
+import re
+
+from sessiond.agents import session_processes
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.places import home, moved, named
+
+_MAX_NAME = 200
+"""Characters of a folder's name that are not followed by a hash."""
+
+
+def _folders(environ: Environ) -> list[str]:
+    return [moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/projects"]
+
+
+def _is_session_file(path: str) -> bool:
+    parts = path.split("/")
+    if not path.endswith(".jsonl"):
+        return False
+    # <project>/<session>.jsonl, or <project>/<session>/subagents/…/agent-<id>.jsonl
+    return len(parts) == 2 or (len(parts) >= 4 and parts[2] == "subagents" and parts[-1].startswith("agent-"))
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    return NewFile(f"{_folders(environ)[0]}/{project_folder(session.cwd)}/{session.native_id}.jsonl")
+
+
+def project_folder(cwd: str) -> str:
+    """Return the name of the folder for a project: of a long path the beginning, and a hash of the path."""
+    name = re.sub(r"[^A-Za-z0-9]", "-", cwd)
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[:_MAX_NAME]}-{_base_36(abs(_hash(cwd)))}"
+
+
+def _hash(text: str) -> int:
+    """Return the hash of a text as a signed number of 32 bits, over its UTF-16 units."""
+    found = 0
+    units = text.encode("utf-16-le", "surrogatepass")
+    for at in range(0, len(units), 2):
+        found = (found * 31 + int.from_bytes(units[at : at + 2], "little")) & 0xFFFFFFFF
+    return found - (1 << 32) if found >= 1 << 31 else found
+
+
+def _base_36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return digits or "0"
+
+
+CLAUDE_CODE = Agent(
+    name="claude-code",
+    title="Claude Code",
+    short_name="claude",
+    program="claude",
+    dialect="claude-code",
+    checked_version="2.1.332",
+    variables=("CLAUDE_CONFIG_DIR",),
+    folders=_folders,
+    is_session_file=_is_session_file,
+    resume_command=lambda native_id: ["claude", "--resume", native_id],
+    processes=session_processes.of_claude_code,
+    new_file=_new_file,
+    acp_command=("claude-agent-acp",),
+    hooks=HookFile(
+        path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",
+        events=("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "SessionEnd"),
+    ),
+    mcp=McpFile(
+        path=lambda environ: (named(environ, "CLAUDE_CONFIG_DIR") or home(environ)) + "/.claude.json",
+        container="mcpServers",
+        server=lambda words, variables: {"type": "stdio", **described_server(words, variables)},
+    ),
+)

@@ -1,0 +1,113 @@
+"""Writes a session of Claude Code: one line for each turn or tool result, chained by `uuid` and `parentUuid`.
+
+Claude Code hangs if an answer names no model, and fails if the content of an answer is not a list. It fuses its first
+line with ours if that lacks a newline. Checked with Claude Code 2.1.197.
+"""
+
+from typing import Any, Final
+
+from sessiond.session.dialects import copy_mark, native_ids
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
+from sessiond.session.dialects.native_ids import NativeTarget
+from sessiond.session.dialects.native_turns import (
+    UNKNOWN_MODEL,
+    NativeTurn,
+    accepts_data,
+    native_conversation,
+    written,
+)
+from sessiond.session.formats.anthropic import IMAGE_TYPES, blocks_of
+from sessiond.session.formats.conversation import Call, Image, Result, Role, Turn
+
+NAME: Final = "claude-code"
+
+_NO_USAGE: Final = {"input_tokens": 0, "output_tokens": 0}
+
+
+def to_claude_code(
+    whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None
+) -> bytes:
+    """Return the contents of the file, which must be named after the id of the native session.
+
+    Args:
+        whole: The session; its leaf ends the path that is written.
+        losses: Receives what the format cannot represent.
+        target: The native session; default: the one of an export.
+    """
+    target = target or native_ids.target_of(NAME, whole)
+    conversation = native_conversation(whole, losses, _accepts_image)
+    file = _File(target, conversation.cwd)
+    for it in conversation.turns:
+        if it.summary is not None:
+            file.add_compaction(it)
+        elif it.turn.role == "assistant":
+            file.add_answer(it)
+        elif it.turn.role == "results":
+            for result in it.turn.results:
+                file.add("user", it, {"role": "user", "content": blocks_of(_of_one(it.turn, result))})
+        else:
+            file.add("user", it, {"role": "user", "content": _content(it.turn)})
+    if conversation.title is not None:
+        title = {"type": "custom-title", "customTitle": conversation.title, "sessionId": target.session_id}
+        file.lines.append(title)
+    if file.lines:
+        file.lines[0] |= copy_mark.mark(whole, len(file.lines))
+    return written(file.lines)
+
+
+class _File:
+    """The lines of the file. Each is a child of the one before."""
+
+    def __init__(self, target: NativeTarget, cwd: str) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._target = target
+        self._cwd = cwd
+        self._above: str | None = None
+
+    def add(self, type: str, it: NativeTurn, message: dict[str, Any], **more: Any) -> None:
+        """Add a line with a message."""
+        self._add(type, it, {"message": message, **more})
+
+    def add_answer(self, it: NativeTurn) -> None:
+        """Add an answer, with its tool calls."""
+        calls = any(isinstance(part, Call) for part in it.turn.parts)
+        message = {
+            "id": f"msg_{native_ids.letters(24, self._target.seed, 'message', str(len(self.lines)))}",
+            "type": "message", "role": "assistant", "model": it.model or UNKNOWN_MODEL,
+            "content": blocks_of(it.turn), "stop_reason": "tool_use" if calls else "end_turn",
+            "stop_sequence": None, "usage": _NO_USAGE,
+        }  # fmt: skip
+        self.add("assistant", it, message)
+
+    def add_compaction(self, it: NativeTurn) -> None:
+        """Add the boundary of a compaction and its summary."""
+        boundary = {
+            "subtype": "compact_boundary", "content": "Conversation compacted", "isMeta": False, "level": "info",
+            "logicalParentUuid": None, "compactMetadata": {"trigger": "manual", "preTokens": 0},
+        }  # fmt: skip
+        self._add("system", it, boundary)
+        message = {"role": "user", "content": _content(it.turn)}
+        self.add("user", it, message, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+
+    def _add(self, type: str, it: NativeTurn, own: dict[str, Any]) -> None:
+        uuid = native_ids.uuid(self._target.seed, "line", str(len(self.lines)))
+        self.lines.append({
+            "parentUuid": self._above, "isSidechain": False, "type": type, **own, "uuid": uuid,
+            "timestamp": it.time, "userType": "external", "cwd": self._cwd,
+            "sessionId": self._target.session_id, **self._target.version_field,
+        })  # fmt: skip
+        self._above = uuid
+
+
+def _content(turn: Turn) -> object:
+    """Return the content of a user's turn: a string if the turn is only text."""
+    blocks = blocks_of(turn)
+    return blocks[0]["text"] if turn.plain and len(blocks) == 1 and "text" in blocks[0] else blocks
+
+
+def _of_one(turn: Turn, result: Result) -> Turn:
+    return Turn("results", turn.source, results=[result])
+
+
+def _accepts_image(image: Image, role: Role) -> bool:
+    return accepts_data(image, role) and image.media_type in IMAGE_TYPES

@@ -1,0 +1,55 @@
+"""Codex: one rollout file for each session, in folders by date; archived ones in a second folder."""
+
+from sessiond.agents import session_processes
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.places import moved
+
+
+def _folders(environ: Environ) -> list[str]:
+    above = moved(environ, "CODEX_HOME", ".codex")
+    return [f"{above}/sessions", f"{above}/archived_sessions"]
+
+
+def _is_session_file(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst", ".json"))
+
+
+def _is_archived(path: str) -> bool:
+    """Return whether `codex archive` has put the file where it is: into one folder for all days."""
+    return path.rpartition("/")[0].endswith("/archived_sessions")
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    day, time = session.started_at[:10], session.started_at[11:19].replace(":", "-")
+    name = f"rollout-{day}T{time}-{session.native_id}.jsonl"
+    return NewFile(f"{_folders(environ)[0]}/{day.replace('-', '/')}/{name}")
+
+
+CODEX = Agent(
+    name="codex",
+    title="Codex",
+    short_name="codex",
+    program="codex",
+    dialect="codex",
+    checked_version="0.171.0",
+    variables=("CODEX_HOME",),
+    folders=_folders,
+    is_session_file=_is_session_file,
+    is_archived=_is_archived,
+    resume_command=lambda native_id: ["codex", "resume", native_id],
+    processes=session_processes.of_codex,
+    new_file=_new_file,
+    acp_command=("codex-acp",),
+    hooks=HookFile(
+        path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/hooks.json",
+        events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
+        caution="Codex skips new hooks without a message until you trust them: run codex, then /hooks.",
+    ),
+    mcp=McpFile(
+        path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/config.toml",
+        container="mcp_servers",
+        server=described_server,
+        is_toml=True,
+    ),
+)

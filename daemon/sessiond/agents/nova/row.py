@@ -1,0 +1,20 @@
+"""NOVA: its places and format are known from its documents only. It was not run.
+
+It keeps the sessions of a project in the project's folder `.nova/sessions`, one state in each file.
+"""
+
+from sessiond.agents.agent import Agent
+from sessiond.agents.places import home
+
+NOVA = Agent(
+    name="nova",
+    title="NOVA",
+    short_name="nova",
+    program="nova",
+    dialect="nova",
+    checked_version=None,
+    variables=(),
+    folders=lambda environ: [home(environ) + "/.nova/sessions"],
+    is_session_file=lambda path: "/" not in path and path.endswith(".json"),
+    resume_command=lambda native_id: [],
+)

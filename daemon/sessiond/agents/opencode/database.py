@@ -1,0 +1,346 @@
+"""Reads sessions out of the database of OpenCode, as the documents that its export writes.
+
+The database is opened read-only, and no lock of it blocks OpenCode. Its `-shm` file, in which SQLite counts readers, is
+not written either. Without a `-wal` file no program has the database open. It is then read as an immutable file,
+because SQLite would otherwise create files beside it. No connection is kept, since OpenCode removes its `-wal` file
+when the last connection closes. All functions block.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from sessiond.agents.opencode.order import MessagePlace, in_order
+from sessiond.error_text import TemplatedError
+
+T = TypeVar("T")
+
+_BUSY_SECONDS: Final = 0.2
+_COLUMNS: Final = {
+    "session": {"id", "parent_id", "slug", "directory", "title", "version", "revert", "time_created", "time_updated"},
+    "message": {"id", "session_id", "time_created", "time_updated", "data"},
+    "part": {"id", "message_id", "session_id", "time_created", "time_updated", "data"},
+}  # fmt: skip
+_WITHOUT_EVENTS: Final = "0"
+_EVENTS: Final = "coalesce((SELECT seq FROM event_sequence WHERE aggregate_id = session.id), 0)"
+_UPDATED: Final = """
+max(session.time_updated,
+    coalesce((SELECT max(time_updated) FROM message WHERE session_id = session.id), 0),
+    coalesce((SELECT max(time_updated) FROM part WHERE session_id = session.id), 0))
+"""
+_NEWEST: Final = (
+    "(SELECT id FROM message WHERE session_id = session.id ORDER BY time_created DESC, rowid DESC LIMIT 1)"
+)
+_NEWEST_UPDATED: Final = f"""
+max(coalesce((SELECT time_updated FROM message WHERE id = {_NEWEST}), 0),
+    coalesce((SELECT max(time_updated) FROM part WHERE message_id = {_NEWEST}), 0))
+"""
+"""When the newest message of a session was changed: a few steps in indexes, whatever the session's length."""
+
+
+class LastChange(NamedTuple):
+    """The last change of a session.
+
+    Attributes:
+        at: When it was: milliseconds since 1970.
+        event: The number of the session's last event, which tells apart changes of one millisecond; 0 without events.
+    """
+
+    at: int
+    event: int
+
+
+class UnreadableDatabase(TemplatedError):
+    """Raised when a database cannot be read now, or is not one of a known version; the reason is the whole message."""
+
+    sentence = "{reason}"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
+        self.reason = reason
+        self.is_passing = False
+        """Whether it may be readable in a moment."""
+
+
+def sessions(path: str) -> dict[str, LastChange]:
+    """Return the last change of each session by its id, the oldest session first. Reads the row of every part.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+
+    def read(it: sqlite3.Connection) -> dict[str, LastChange]:
+        query = f"SELECT id, {_UPDATED}, {_events(it)} FROM session ORDER BY time_created, rowid"
+        return {str(name): LastChange(int(at), int(event)) for name, at, event in it.execute(query)}
+
+    return _use(path, read)
+
+
+def marks(path: str) -> dict[str, tuple[int, ...]]:
+    """Return values by the id of each session, the oldest first, which differ after each turn. Reads no part.
+
+    OpenCode numbers the events of a session. A session that has none, because an import or an older version of OpenCode
+    wrote it, has the time of the last change of its newest message instead.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+
+    def read(it: sqlite3.Connection) -> dict[str, tuple[int, ...]]:
+        events = _events(it)
+        query = f"""
+            SELECT id, time_updated, {events}, CASE WHEN {events} = 0 THEN {_NEWEST_UPDATED} ELSE 0 END
+            FROM session ORDER BY time_created, rowid
+        """
+        return {
+            str(name): (int(at), int(event), int(newest)) for name, at, event, newest in it.execute(query)
+        }
+
+    return _use(path, read)
+
+
+def last_change(path: str, session_id: str) -> LastChange | None:
+    """Return the last change of a session, or None if there is none of this id.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+
+    def read(it: sqlite3.Connection) -> LastChange | None:
+        query = f"SELECT {_UPDATED}, {_events(it)} FROM session WHERE id = ?"
+        row = it.execute(query, [session_id]).fetchone()
+        return None if row is None else LastChange(int(row[0]), int(row[1]))
+
+    return _use(path, read)
+
+
+def message_ids(path: str, session_id: str) -> list[str]:
+    """Return the ids of the messages of a session in order; none if there is no such session.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+    return _use(path, lambda it: _message_ids(it, session_id))
+
+
+def size_of(path: str, session_id: str) -> int:
+    """Return the characters of the parts of a session, which are nearly its size in bytes; 0 without the session.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+    query = "SELECT coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?"
+    return int(_use(path, lambda it: it.execute(query, [session_id]).fetchone()[0]))
+
+
+def document(path: str, session_id: str) -> bytes | None:
+    """Return a session as one JSON document `{info, messages: [{info, parts}]}`, or None if there is none of this id.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+
+    def read(it: sqlite3.Connection) -> dict[str, Any] | None:
+        return _document(it, session_id, _message_ids(it, session_id), 0)
+
+    found = _use(path, read)
+    return None if found is None else msgspec.json.encode(found) + b"\n"
+
+
+def end_of_document(
+    path: str, session_id: str, first: Callable[[list[str]], int | None]
+) -> tuple[bytes, list[str]] | None:
+    """Return the document of a session without its earlier messages, and the ids of all messages in order.
+
+    Args:
+        path: The database.
+        session_id: The session.
+        first: Returns the number of messages that are left out, for the ids of all of them; None to read nothing.
+
+    Returns:
+        None if there is no such session, or `first` returns None.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or its version is not known.
+    """
+
+    def read(it: sqlite3.Connection) -> tuple[dict[str, Any], list[str]] | None:
+        names = _message_ids(it, session_id)
+        start = first(names)
+        found = None if start is None else _document(it, session_id, names, start)
+        return None if found is None else (found, names)
+
+    result = _use(path, read)
+    return None if result is None else (msgspec.json.encode(result[0]) + b"\n", result[1])
+
+
+def _message_ids(connection: sqlite3.Connection, session_id: str) -> list[str]:
+    query = """
+        SELECT id, CASE WHEN json_valid(data) THEN json_extract(data, '$.parentID') END,
+            CAST(time_created AS INTEGER)
+        FROM message WHERE session_id = ? ORDER BY rowid
+    """
+    places = [MessagePlace(*row) for row in connection.execute(query, [session_id])]
+    return [str(places[it].id) for it in in_order(places)]
+
+
+def _document(
+    connection: sqlite3.Connection, session_id: str, names: list[str], start: int
+) -> dict[str, Any] | None:
+    """Return the document of a session with its messages from one on. `names` are all in order."""
+    columns = ", ".join(sorted(_COLUMNS["session"]))
+    row = connection.execute(f"SELECT {columns} FROM session WHERE id = ?", [session_id]).fetchone()
+    if row is None:
+        return None
+    session: dict[str, Any] = dict(zip(sorted(_COLUMNS["session"]), row, strict=True))
+    info: dict[str, Any] = {name: session[name] for name in ("id", "slug", "directory", "title", "version")}
+    info["parentID"] = session["parent_id"]
+    info["time"] = {"created": session["time_created"], "updated": session["time_updated"]}
+    if session["revert"] is not None:
+        info["revert"] = _decoded(session["revert"])
+    if not names:
+        _refuse_newer_messages(connection, session_id)
+    wanted = msgspec.json.encode(names[start:]).decode()
+    query = """
+        SELECT id, coalesce(CAST(time_updated AS INTEGER), 0), data
+        FROM message WHERE id IN (SELECT value FROM json_each(?))
+    """
+    infos = {str(name): (at, data) for name, at, data in connection.execute(query, [wanted])}
+    # of a few messages by the index of the messages
+    some = "message_id IN (SELECT value FROM json_each(?))" if start else "session_id = ?"
+    query = f"""
+        SELECT message_id, coalesce(CAST(time_created AS INTEGER), 0), id, data
+        FROM part WHERE {some} ORDER BY 2, rowid
+    """
+    rows = connection.execute(query, [wanted if start else session_id])
+    parts = _parts(rows, {name: at for name, (at, _) in infos.items()})
+    messages: list[dict[str, Any]] = [
+        {"info": {**_decoded(infos[name][1]), "id": name}, "parts": parts.get(name, [])}
+        for name in names[start:]
+    ]
+    return {"info": info, "messages": messages}
+
+
+def _parts(
+    rows: Iterable[tuple[str, int, str, Any]], updated: dict[str, int]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the parts of each message in order, by its id.
+
+    When OpenCode moved its sessions from files into the database, it wrote all parts with the time of that move, in the
+    order in which a directory lists files. Nothing but their ids tells the order of these.
+
+    Args:
+        rows: The rows of parts, in the order in which they were written.
+        updated: When each message was changed.
+    """
+    found: dict[str, list[tuple[int, str, Any]]] = {}
+    messages_of: dict[int, str | None] = {}  # by the time of their parts; None for several messages
+    for message, at, name, data in rows:
+        found.setdefault(message, []).append((at, name, data))
+        if messages_of.setdefault(at, message) != message:
+            messages_of[at] = None
+    for message, parts in found.items():
+        if all(messages_of[at] is None and at > updated.get(message, at) for at, _, _ in parts):
+            parts.sort(key=lambda part: part[:2])
+    return {
+        message: [{**_decoded(data), "id": name} for _, name, data in parts]
+        for message, parts in found.items()
+    }
+
+
+def _decoded(data: Any) -> dict[str, Any]:
+    """Return the object in a column; text that is none becomes a part of its own kind, so that it is kept."""
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, TypeError, UnicodeError, RecursionError):
+        value = None
+    return value if isinstance(value, dict) else {"type": "unreadable", "raw": str(data)}
+
+
+def _use(path: str, read: Callable[[sqlite3.Connection], T]) -> T:
+    """Call `read` with a database of a known version, in one read transaction."""
+    with reading(path) as connection:
+        _refuse_unless_known(connection)
+        return read(connection)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[sqlite3.Connection]:
+    """Open a database in one read transaction. Its version is not checked.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, or it changed during the block.
+    """
+    before = _status(path)
+    is_immutable = not before[1]
+    how = "immutable=1" if is_immutable else "readonly_shm=1"
+    try:
+        connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(path))}?mode=ro&{how}",
+            uri=True,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+        )
+        try:
+            connection.execute("BEGIN")
+            yield connection
+        finally:
+            connection.close()
+    except sqlite3.OperationalError as error:
+        refusal = UnreadableDatabase(f"the database of OpenCode cannot be read now: {error}")
+        refusal.is_passing = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+        raise refusal from None
+    except sqlite3.DatabaseError as error:
+        raise UnreadableDatabase(f"it is not a database of OpenCode: {error}") from None
+    if is_immutable and _status(path) != before:
+        refusal = UnreadableDatabase("the database of OpenCode changed while it was read")
+        refusal.is_passing = True
+        raise refusal
+
+
+def _status(path: str) -> tuple[tuple[int, int, int], int | None]:
+    """Return what changes when the database is written, and the size of its `-wal` file; None without one."""
+    try:
+        found = Path(path).stat()
+    except OSError as error:
+        raise UnreadableDatabase(
+            f"the database of OpenCode cannot be read: {os.strerror(error.errno or 0)}"
+        ) from None
+    try:
+        wal: int | None = Path(path + "-wal").stat().st_size
+    except OSError:
+        wal = None
+    return (found.st_ino, found.st_size, found.st_mtime_ns), wal
+
+
+def _events(connection: sqlite3.Connection) -> str:
+    """Return the expression for the number of a session's last event."""
+    found = {row[1] for row in connection.execute("PRAGMA table_info(event_sequence)")}
+    return _EVENTS if {"aggregate_id", "seq"} <= found else _WITHOUT_EVENTS
+
+
+def _refuse_newer_messages(connection: sqlite3.Connection, session_id: str) -> None:
+    """Refuse a session whose messages are only in the table that OpenCode prepares for a later version."""
+    if connection.execute("PRAGMA table_info(session_message)").fetchone() is None:
+        return
+    query = "SELECT 1 FROM session_message WHERE session_id = ? LIMIT 1"
+    if connection.execute(query, [session_id]).fetchone() is not None:
+        raise UnreadableDatabase(
+            "its messages are in a form of a later version of OpenCode that is not known"
+        )
+
+
+def _refuse_unless_known(connection: sqlite3.Connection) -> None:
+    for table, expected in _COLUMNS.items():
+        found = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+        if missing := sorted(expected - found):
+            raise UnreadableDatabase(
+                f"it is not a database of OpenCode, or one of a version that is not known: its table {table} has no"
+                f" column {missing[0]}"
+            )

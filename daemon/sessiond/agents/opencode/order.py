@@ -1,0 +1,55 @@
+"""The order of the messages of an OpenCode session: by their times and parents, never by their ids.
+
+Ids of prompts come from the clock of the client, ids of answers from that of the server, and either may be wrong. An
+answer names its prompt. So a prompt stands directly before the first of its answers, and everything else has the place
+of its time. A prompt that nothing answers is where it was written, if the answers are in the order in which they were.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class MessagePlace(NamedTuple):
+    """Facts about a message that tell its place.
+
+    Attributes:
+        id: Its id; None if it has none.
+        parent: The id of the message that it answers; None if it answers none.
+        created: When it was created; None if that is not known, and it follows the message before it.
+    """
+
+    id: str | None
+    parent: str | None
+    created: float | None
+
+
+def in_order(messages: Sequence[MessagePlace]) -> list[int]:
+    """Return the indexes of messages in the order of the conversation. Messages of one time keep their order."""
+    here: dict[str | None, int] = {}
+    times: list[float] = []
+    for index, it in enumerate(messages):
+        here.setdefault(it.id, index)
+        times.append(it.created if it.created is not None else times[-1] if times else 0.0)
+    above = [None if it.parent is None else here.get(it.parent) for it in messages]
+    answered = set(above)
+    answers = [index for index, it in enumerate(messages) if it.parent is not None]
+    if [times[it] for it in answers] == sorted(times[it] for it in answers):
+        last: float | None = None
+        for index, it in enumerate(messages):
+            if it.parent is not None:
+                last = times[index]
+            elif last is not None and index not in answered:
+                times[index] = last
+    by_time = sorted(range(len(messages)), key=times.__getitem__)
+    ordered: dict[int, None] = {}
+    for start in by_time:
+        if start in answered:
+            continue  # it waits for its first answer
+        chain: dict[int, None] = {start: None}
+        higher = above[start]
+        while higher is not None and higher not in ordered and higher not in chain:
+            chain[higher] = None
+            higher = above[higher]
+        ordered.update(dict.fromkeys(reversed(chain)))
+    ordered.update(dict.fromkeys(by_time))  # messages that answer each other
+    return list(ordered)

@@ -1,0 +1,62 @@
+"""OpenCode: all sessions in one SQLite database."""
+
+import os.path
+
+from sessiond.agents import session_processes
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile
+from sessiond.agents.opencode.plugin import PLUGIN
+from sessiond.agents.places import moved
+
+
+def _folders(environ: Environ) -> list[str]:
+    return [moved(environ, "XDG_DATA_HOME", ".local/share") + "/opencode"]
+
+
+def config_folder(environ: Environ) -> str:
+    """Return the folder of OpenCode's configuration."""
+    return moved(environ, "XDG_CONFIG_HOME", ".config") + "/opencode"
+
+
+def _config_file(environ: Environ) -> str:
+    """Return the file of the user's settings: the one with comments if it exists."""
+    folder = config_folder(environ)
+    with_comments = f"{folder}/opencode.jsonc"
+    return with_comments if os.path.exists(with_comments) else f"{folder}/opencode.json"  # noqa: PTH110
+
+
+def _is_session_file(path: str) -> bool:
+    # A build of another channel has a database of its own: opencode-<channel>.db
+    return "/" not in path and path.startswith("opencode") and path.endswith(".db")
+
+
+OPENCODE = Agent(
+    name="opencode",
+    title="OpenCode",
+    short_name="opencode",
+    program="opencode",
+    dialect="opencode",
+    checked_version="1.18.33",
+    variables=("XDG_DATA_HOME",),
+    folders=_folders,
+    is_session_file=_is_session_file,
+    resume_command=lambda native_id: ["opencode", "--session", native_id],
+    processes=session_processes.of_opencode,
+    storage="database",
+    acp_command=("opencode", "acp"),
+    import_command=lambda path: ["opencode", "import", path],
+    hooks=HookFile(
+        path=lambda environ: config_folder(environ) + "/plugins/sessiond.js",
+        events=("session.created", "session.idle", "session.compacted", "session.deleted"),
+        plugin=PLUGIN,
+    ),
+    mcp=McpFile(
+        path=_config_file,
+        container="mcp",
+        server=lambda words, variables: {
+            "type": "local",
+            "command": words,
+            "enabled": True,
+            **({"environment": variables} if variables else {}),
+        },
+    ),
+)

@@ -1,0 +1,33 @@
+"""pi: one file of lines for each session, in a folder for each project."""
+
+import re
+
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.places import home, named
+
+
+def _folders(environ: Environ) -> list[str]:
+    agent = named(environ, "PI_CODING_AGENT_DIR") or home(environ) + "/.pi/agent"
+    return [named(environ, "PI_CODING_AGENT_SESSION_DIR") or f"{agent}/sessions"]
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    name = f"{re.sub('[:.]', '-', session.started_at)}_{session.native_id}.jsonl"
+    if named(environ, "PI_CODING_AGENT_SESSION_DIR") is not None:  # one folder for all projects
+        return NewFile(f"{_folders(environ)[0]}/{name}")
+    return NewFile(f"{_folders(environ)[0]}/--{re.sub('[/:]', '-', session.cwd.lstrip('/'))}--/{name}")
+
+
+PI = Agent(
+    name="pi",
+    title="pi",
+    short_name="pi",
+    program="pi",
+    dialect="pi",
+    checked_version="1.6.0",
+    variables=("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"),
+    folders=_folders,
+    is_session_file=lambda path: path.endswith(".jsonl"),
+    resume_command=lambda native_id: ["pi", "--session", native_id],
+    new_file=_new_file,
+)

@@ -1,0 +1,48 @@
+"""Qwen Code: one file of lines for each session, in a folder for each project."""
+
+import re
+
+from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.hook_output import SILENT_OUTPUT
+from sessiond.agents.places import home, named
+
+
+def _folders(environ: Environ) -> list[str]:
+    above = named(environ, "QWEN_RUNTIME_DIR") or named(environ, "QWEN_HOME") or home(environ) + "/.qwen"
+    return [f"{above}/projects"]
+
+
+def _is_session_file(path: str) -> bool:
+    parts = path.split("/")
+    return len(parts) == 3 and parts[1] == "chats" and path.endswith(".jsonl")
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    folder = re.sub(r"[^A-Za-z0-9]", "-", session.cwd)
+    return NewFile(f"{_folders(environ)[0]}/{folder}/chats/{session.native_id}.jsonl")
+
+
+QWEN = Agent(
+    name="qwen",
+    title="Qwen Code",
+    short_name="qwen",
+    program="qwen",
+    dialect="qwen",
+    checked_version="0.24.4",
+    variables=("QWEN_RUNTIME_DIR", "QWEN_HOME"),
+    folders=_folders,
+    is_session_file=_is_session_file,
+    resume_command=lambda native_id: ["qwen", "--resume", native_id],
+    new_file=_new_file,
+    hooks=HookFile(
+        path=lambda environ: home(environ) + "/.qwen/settings.json",
+        events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
+        silent_output=SILENT_OUTPUT["qwen"],
+    ),
+    mcp=McpFile(
+        path=lambda environ: home(environ) + "/.qwen/settings.json",
+        container="mcpServers",
+        server=lambda words, variables: {**described_server(words, variables), "trust": True},
+        caution="Qwen Code calls the tools of sessiond without asking (trust), since they only read.",
+    ),
+)

@@ -1,0 +1,77 @@
+"""Writes a session of Qwen Code: lines chained by `uuid` and `parentUuid`, whose messages are Gemini's contents.
+
+Every line has the folder of the project: Qwen Code finds a session by it. Checked with Qwen Code 0.15.10.
+"""
+
+from typing import Any, Final
+
+from sessiond.session.dialects import copy_mark, native_ids
+from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
+from sessiond.session.dialects.native_ids import NativeTarget
+from sessiond.session.dialects.native_turns import (
+    NativeTurn,
+    accepts_data,
+    iso,
+    native_conversation,
+    written,
+)
+from sessiond.session.formats.conversation import Result
+from sessiond.session.formats.google import part_of, response_of
+
+NAME: Final = "qwen"
+
+
+def to_qwen(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None) -> bytes:
+    """Return the contents of the file, which must be named after the id of the native session.
+
+    Args:
+        whole: The session; its leaf ends the path that is written.
+        losses: Receives what the format cannot represent.
+        target: The native session; default: the one of an export.
+    """
+    target = target or native_ids.target_of(NAME, whole)
+    conversation = native_conversation(whole, losses, accepts_data)
+    file = _File(target, conversation.cwd)
+    for it in conversation.turns:
+        if it.turn.role == "results":
+            for result in it.turn.results:
+                file.add_result(it, result)
+            continue
+        parts = [part_of(part) for part in it.turn.parts]
+        if it.turn.role == "assistant":
+            model = {} if it.model is None else {"model": it.model}
+            file.add("assistant", it.time, {**model, "message": {"role": "model", "parts": parts}})
+        else:
+            file.add("user", it.time, {"message": {"role": "user", "parts": parts}})
+    if conversation.title is not None:
+        title = {"customTitle": conversation.title, "titleSource": "manual"}
+        own = {"subtype": "custom_title", "systemPayload": title}
+        file.add("system", iso(conversation.ended_ms), own)
+    if file.lines:
+        file.lines[0] |= copy_mark.mark(whole, len(file.lines))
+    return written(file.lines)
+
+
+class _File:
+    """The lines of the file. Each is a child of the one before."""
+
+    def __init__(self, target: NativeTarget, cwd: str) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._target = target
+        self._cwd = cwd
+        self._above: str | None = None
+
+    def add(self, type: str, time: str, own: dict[str, Any]) -> None:
+        """Add a line with the fields of its type."""
+        uuid = native_ids.uuid(self._target.seed, "line", str(len(self.lines)))
+        self.lines.append({
+            "uuid": uuid, "parentUuid": self._above, "sessionId": self._target.session_id, "timestamp": time,
+            "type": type, "cwd": self._cwd, **self._target.version_field, **own,
+        })  # fmt: skip
+        self._above = uuid
+
+    def add_result(self, it: NativeTurn, result: Result) -> None:
+        """Add a tool result."""
+        outcome = {"callId": result.call_id, "status": "error" if result.is_error else "success"}
+        message = {"role": "user", "parts": [{"functionResponse": response_of(result)}]}
+        self.add("tool_result", it.time, {"message": message, "toolCallResult": outcome})

@@ -1,0 +1,89 @@
+"""Reads the history with which a fork of Codex begins from the rollouts of the threads that have it.
+
+All functions block.
+"""
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from sessiond.agents.codex import history as codex_history, reader as codex
+from sessiond.hub.transfer import compressed
+from sessiond.protocol import types as t
+
+_PREFIX: Final = "rollout-"
+_HEADER_BYTES: Final = 1 << 20
+_FOLDERS: Final = ("sessions", "archived_sessions")
+_MISSING: Final = re.compile(re.escape(codex.MISSING_HISTORY).replace(re.escape("{thread}"), "(.*)"))
+_SUFFIXES: Final = (".jsonl", f".jsonl{compressed.SUFFIX}")
+
+
+def inherited(path: str, data: bytes, read: Callable[[str], bytes | None]) -> bytes:
+    """Return the lines that come before those of a rollout, oldest first.
+
+    Args:
+        path: The rollout.
+        data: Its content.
+        read: Returns the content of another rollout; None if it cannot be read.
+
+    Returns:
+        The lines. If a rollout was not found, those of the threads after it: their first header names it.
+    """
+    found: list[bytes] = []
+    end: float = math.inf
+    while (base := codex_history.base_of(data)) is not None and base.end < end:
+        end = base.end
+        content = next((it for name in _rollouts(path, base.thread) if (it := read(name)) is not None), None)
+        if content is None:
+            break
+        data = codex_history.before(content, base.end)
+        found.append(data)
+    return b"".join(reversed(found))
+
+
+def lacking(session: t.ImportedSession) -> str | None:
+    """Return the thread whose rollout was not found when a fork was read; None for any other session."""
+    found = (
+        (_MISSING.fullmatch(it.message) for it in session.problems) if session.format == codex.NAME else ()
+    )
+    return next((it[1] for it in found if it is not None), None)
+
+
+def has_appeared(path: str, session: t.ImportedSession) -> bool:
+    """Return whether a rollout is there now that was not found when a fork was read."""
+    thread = lacking(session)
+    return thread is not None and next(_rollouts(path, thread), None) is not None
+
+
+def inherited_size(path: str) -> int:
+    """Return about how many bytes come before those of a rollout; 0 for another file. Reading it reports an error."""
+    if not Path(path).name.startswith(_PREFIX) or path.endswith(compressed.SUFFIX):
+        return 0
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            base = codex_history.base_of(file.readline(_HEADER_BYTES))
+    except OSError:
+        return 0
+    return 0 if base is None else base.size
+
+
+def _rollouts(path: str, thread: str) -> Iterator[str]:
+    """Yield the rollouts of a thread: in the folder of another one, then in all folders of its sessions."""
+    names = tuple(f"-{thread}{it}" for it in _SUFFIXES)
+    folder = Path(path).parent
+    home = next((it.parent for it in [folder, *folder.parents] if it.name in _FOLDERS), None)
+    roots = [] if home is None else [str(home / it) for it in _FOLDERS]
+    seen: set[str] = set()
+    for root in [str(folder), *roots]:
+        for parent, folders, files in os.walk(root):
+            folders.sort()
+            if root == str(folder):
+                folders.clear()
+            for name in sorted(files):
+                found = f"{parent}/{name}"
+                if name.endswith(names) and found not in seen and not Path(found).is_symlink():
+                    seen.add(found)
+                    yield found

@@ -1,0 +1,63 @@
+"""Files of blobs on their way into the store. The process that reads a source writes them, and the daemon takes them.
+
+So a text of any size gets from a source into its blob without being in memory as a whole.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from sessiond.hashing import sha256_for_many
+from sessiond.store.files.folders import temporary
+
+
+class SpooledBlob(NamedTuple):
+    """A blob in a file: its hash, the path of the file, and its size in bytes."""
+
+    digest: str
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """The files of one source.
+
+    Attributes:
+        folder: Their folder, on the file system of the store.
+        token: A part of their names.
+    """
+
+    folder: str
+    token: str = field(default_factory=lambda: os.urandom(6).hex())
+
+    def write(self, parts: Iterable[bytes]) -> SpooledBlob:
+        """Write a blob into a new file, synced. Raises `OSError`, or what `parts` raises; no file remains then."""
+        folder = Path(self.folder)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        path = temporary(folder / self._name)
+        digest, size = sha256_for_many()(b""), 0
+        try:
+            with open(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
+            ) as file:
+                for part in parts:
+                    digest.update(part)
+                    size += file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return SpooledBlob(digest.hexdigest(), str(path), size)
+
+    def clear(self) -> None:
+        """Remove the files that are left. Blocks."""
+        for path in Path(self.folder).glob(f".{self._name}.*.tmp"):
+            path.unlink(missing_ok=True)
+
+    @property
+    def _name(self) -> str:
+        return f"text-{self.token}"

@@ -1,0 +1,35 @@
+"""A reader that takes the lines of a file as they are written, a part at a time.
+
+Its state is plain data. A reader with the state of another one goes on where that one ended, so that the lines that are
+added to a file of any size are read alone, with the result of reading the whole file (decision 0036).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeAlias
+
+from sessiond.session.dialects.import_builder import Imported
+from sessiond.session.dialects.source import Source, SourceLine
+
+
+class SourceReader(Protocol):
+    """The reader of one file."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether a line changes the place of an earlier one, so that the file must be read whole."""
+
+    def take(self, lines: Iterable[SourceLine]) -> None:
+        """Take the next lines."""
+
+    def end(self) -> None:
+        """Take also the lines that wait for later ones: there will be none."""
+
+    def result(self) -> Imported:
+        """Return the session with the entries of the lines that were taken since the last call."""
+
+    def state(self) -> bytes | None:
+        """Return the state behind the lines that were taken; None if no reader can go on there."""
+
+
+NewReader: TypeAlias = Callable[[Source, bytes | None], SourceReader]
+"""Returns a reader of a source that goes on with a state; None: it begins."""
