@@ -99,8 +99,8 @@ async def test_lines_that_a_failover_lost_are_missed_and_no_position_leads_to_ot
             opened, closed = await new_log(store), await new_log(store, "closed")
             await append(opened, entry(1))
             await append(closed, entry(1))
-            arrived = "SELECT count(*) FROM sessiond.lines"
-            await until(lambda: replica.sql(arrived, database) == primary.sql(arrived, database))
+            written = primary.sql("SELECT pg_current_wal_flush_lsn()")
+            await until(lambda: replica.sql(f"SELECT pg_last_wal_replay_lsn() >= '{written}'") == "t")
             await asyncio.to_thread(replica.stop)
             await append(opened, entry(2))
             await append(closed, entry(2))

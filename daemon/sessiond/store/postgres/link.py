@@ -111,12 +111,7 @@ class Link:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
-        for connected in (self._listener, self._writer):
-            if connected is not None:
-                try:
-                    await connected.connection.close(timeout=2.0)
-                except DRIVER_ERRORS:
-                    connected.connection.terminate()
+        self._drop_connections()
         self._finish_waiting()
 
     def refuse(self) -> None:

@@ -81,12 +81,7 @@ class DatabaseRequests:
         """Close all connections, and end the thread."""
 
         async def end() -> None:
-            idle, self._idle = self._idle, []
-            for connection in idle:
-                try:
-                    await connection.close(timeout=2.0)
-                except DRIVER_ERRORS:
-                    connection.terminate()
+            # A graceful end would leave a connection with TLS open until the server's answer, after the loop has ended.
             self._terminate()
             await asyncio.sleep(0)  # so that transports that are closed can end
 
