@@ -311,6 +311,30 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
             await each.until(lambda it: it.seqs() == list(range(1, 61)))
 
 
+async def test_a_client_that_asks_one_by_one_and_does_not_read_is_not_read_either(
+    tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_throttle, "QUEUE_SOFT", MIB)
+    async with running(tmp_path, "socket") as daemon:
+        peer, session_id = await started(daemon, cwd)
+        await peer.append(session_id, user("x" * 50_000), assistant("ok"))
+        deaf = await daemon.attach()
+        await deaf.call("session/info", sessionId=session_id)
+        deaf.connection.pause()
+        asked = []
+        for _ in range(200):
+            asked.append(deaf.send("session/entries", sessionId=session_id))
+            await peer.call("server/status")
+        [queued] = [
+            client["queuedBytes"]
+            for client in (await peer.call("server/clients"))["clients"]
+            if client["queuedBytes"]
+        ]
+        assert queued < 2 * MIB  # of 10 MB
+        deaf.connection.resume()
+        assert {len(answer["items"]) for answer in await asyncio.gather(*asked)} == {2}
+
+
 async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -128,6 +128,17 @@ class Connection(asyncio.Protocol):
         if self._ended:
             self._wind_up()
 
+    def answer_at_once(self, id: RequestId, result: object) -> int:
+        """Respond to a request of `Handler.answered_at_once`. Returns the bytes of the response."""
+        body = encode_result(id, result)
+        if not self.closing:
+            self._sending.put(body, self.mode)
+        return len(body)
+
+    def expect_answer(self, id: RequestId) -> None:
+        """Count a request of `Handler.answered_at_once` as unanswered: its response comes with `reply` or `fail`."""
+        self._unanswered.add(id)
+
     def reply_all(self, results: Sequence[tuple[RequestId, object]]) -> None:
         """Respond to several requests. Raises `NotAwaited` as `reply` does."""
         if self.closing:
@@ -349,12 +360,15 @@ class Connection(asyncio.Protocol):
     def _deliver(self, bodies: list[bytes]) -> None:
         """Queue `bodies` and deliver the messages of one turn to the handler, until it pauses."""
         receiving = self._receiving
-        receiving.put(bodies)
         if self.closing:
+            receiving.put(bodies)
             return
         self._sending.expect_flush()  # responses to the requests of one read are sent in one write
         try:
             unanswered, received = self._unanswered, self._handler.received
+            if bodies and not (unanswered or receiving or receiving.is_paused):
+                del bodies[: self._handler.answered_at_once(self, bodies)]
+            receiving.put(bodies)
             for message in receiving.turn(has_cut=bool(bodies)):
                 if isinstance(message, BadMessage):
                     self._deliver_broken(message)

@@ -39,6 +39,15 @@ class Handler(Protocol[C]):
         """
         ...
 
+    def answered_at_once(self, connection: C, bodies: list[bytes]) -> int:
+        """Answer requests at the front of `bodies` with `Connection.answer_at_once`, while none is unanswered.
+
+        Returns:
+            The number of these requests. `received` gets the others.
+
+        """
+        return 0
+
     def delivered(self, connection: C) -> None:
         """All messages of one delivery were passed to `received`. Messages that it sends are one write."""
         return

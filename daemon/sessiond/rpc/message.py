@@ -59,6 +59,16 @@ def decode_head(body: bytes) -> Head:
     return decode_message(body)[0]
 
 
+def decode_usual(body: bytes) -> Head | None:
+    """Return the envelope of `body` if it is ASCII and valid, as nearly all are. None: see `decode_message`."""
+    if not body.isascii():
+        return None
+    try:
+        return _decode_head(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
 def decode_message(body: bytes) -> tuple[Head, bytes]:
     """Return the envelope of `body`, and the body to pass on.
 

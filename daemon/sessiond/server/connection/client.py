@@ -25,7 +25,7 @@ from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
 from sessiond.rpc.handler import Handler
-from sessiond.rpc.message import BadMessage, Head, RequestId
+from sessiond.rpc.message import BadMessage, Head, RequestId, decode_usual
 from sessiond.server import errors
 from sessiond.server.connection import handshake, position_encoding, read_throttle
 from sessiond.server.connection.dispatch import Dispatcher
@@ -40,6 +40,13 @@ _MAX_IDS: Final = 1_000
 """Limit of the ids in each list of a row of `server/clients`."""
 _MAX_WAITING_FOR_BRIDGE: Final = 64
 """Limit of LSP messages that wait while pygls is imported. At the limit, reading pauses until then."""
+
+_AT_ONCE: Final = 32
+"""Limit of the small requests that are answered in one loop. Each of them takes microseconds."""
+_SMALL_BYTES: Final = 4096
+"""Limit of the body of such a request."""
+_LARGE_BYTES: Final = 64 * 1024
+"""A response of more bytes ends the loop, so that a client that does not read is noticed."""
 
 _LSP: Final = (
     "textDocument/", "workspace/", "window/", "notebookDocument/", "completionItem/", "codeAction/",
@@ -122,6 +129,43 @@ class Client(Handler[Connection]):
         )
         self.dispatcher = Dispatcher(self, server, self.requests, self._read_throttle, self.answer)
         self.server.attached(self)
+
+    def answered_at_once(self, connection: Connection, bodies: list[bytes]) -> int:
+        """Answer small requests that only read, in the order of the wire, until one needs more than a call.
+
+        This is the short way of the most frequent requests, without any state of its own. It may end before any
+        request: `received` handles all others, and all invalid ones.
+        """
+        server, order = self.server, self.dispatcher.order
+        if not self.knows_sessions or self._shut_down or self._read_throttle.awaits_answer:
+            return 0
+        if connection.exceeds(0, read_throttle.QUEUE_SOFT):
+            return 0  # `received` stops the reading
+        for place, body in enumerate(bodies[:_AT_ONCE]):
+            if order.entered or server.ending or len(body) > _SMALL_BYTES:
+                return place
+            head = decode_usual(body)
+            if head is None or head.id is None or head.id is UNSET:
+                return place
+            route = server.routes.get(head.method)  # type: ignore[arg-type]
+            if route is None or not route.starts_when_idle:
+                return place
+            try:
+                params = route.decode(b"{}" if head.params is UNSET else head.params)
+            except (msgspec.DecodeError, RecursionError, errors.InvalidParams):
+                return place
+            try:
+                answer = route.call(self, params)
+                if isinstance(answer, t.Wire):
+                    if connection.answer_at_once(head.id, answer) > _LARGE_BYTES:
+                        return place + 1
+                    continue
+            except Exception as error:  # noqa: BLE001 - everything becomes an answer
+                answer = error
+            connection.expect_answer(head.id)
+            self.dispatcher.settle(head.id, len(body), route, params, None, answer)
+            return place + 1
+        return min(len(bodies), _AT_ONCE)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
         """Dispatch a request of sessiond, ignore a notification of its methods, and handle LSP and life cycle."""

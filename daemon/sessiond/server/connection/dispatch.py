@@ -92,7 +92,7 @@ class Dispatcher(Generic[C]):
                 return
         elif self.has_group:
             self.start_group()
-        if route.effect is None or (route.reads_by_id and not self.order.entered):
+        if route.effect is None or (route.starts_when_idle and not self.order.entered):
             self._call(request_id, size, route, params, None)
         else:
             self._enter(request_id, size, route, params)
@@ -200,6 +200,18 @@ class Dispatcher(Generic[C]):
             answer = route.call(self._client, params)
         except Exception as error:  # noqa: BLE001 - everything becomes an answer
             answer = error
+        self.settle(request_id, size, route, params, ticket, answer)
+
+    def settle(
+        self,
+        request_id: RequestId,
+        size: int,
+        route: Route[C],
+        params: t.Wire,
+        ticket: AnyTicket | None,
+        answer: Any,
+    ) -> None:
+        """Answer a request with what its handler returned or raised. For the other arguments see `_call`."""
         if isinstance(answer, _AT_ONCE):
             self._answer(request_id, answer)
             if ticket is not None:
@@ -212,16 +224,11 @@ class Dispatcher(Generic[C]):
             if ticket is None and route.effect is not None:
                 ticket = _ticket(route, params, _nothing)
                 self.order.join(ticket)
-            self._answer_later(request_id, size, route, answer, ticket)
-
-    def _answer_later(
-        self, request_id: RequestId, size: int, route: Route[C], answer: Any, ticket: AnyTicket | None
-    ) -> None:
-        if isinstance(answer, Unopened):
-            answer = answer.answer(_nothing if ticket is None else ticket.started)
-        elif ticket is not None:
-            ticket.started()
-        self._requests.answer_later(request_id, size, answer, route.execution, ticket)
+            if isinstance(answer, Unopened):
+                answer = answer.answer(_nothing if ticket is None else ticket.started)
+            elif ticket is not None:
+                ticket.started()
+            self._requests.answer_later(request_id, size, answer, route.execution, ticket)
 
     def _drop(self, size: int, ticket: Ticket) -> None:
         ticket.cancel()

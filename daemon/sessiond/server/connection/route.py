@@ -62,7 +62,8 @@ class Route(Generic[C]):
         names: Finds the session in the params.
         group: Makes the group of the most frequent requests of the method, with the params of the first of them. None:
             requests of the method are carried out one by one.
-        reads_by_id: Whether the request only reads, from a session that `sessionId` names.
+        starts_when_idle: Whether the request needs no ticket while no other is in progress: it only reads, from a
+            session that `sessionId` names, or it is about no session.
 
     """
 
@@ -72,5 +73,5 @@ class Route(Generic[C]):
     execution: Execution[*tuple[Any, ...], Any]
     effect: Effect | Callable[[Any], Effect] | None
     names: Names
-    reads_by_id: bool
+    starts_when_idle: bool
     group: Callable[[C, Any], RequestGroup] | None = None

@@ -147,9 +147,9 @@ def _registered(
     group: Callable[[Client, Any], RequestGroup] | None = None,
 ) -> tuple[str, Route[Client]]:
     reader = reader_of(method)
-    reads_by_id = effect in READS and names is _by_id
+    starts_when_idle = effect is None or (effect in READS and names is _by_id)
     return method.name, Route(
-        reader.decode, reader.decode_slowly, call, execution, effect, names, reads_by_id, group
+        reader.decode, reader.decode_slowly, call, execution, effect, names, starts_when_idle, group
     )
 
 
