@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Final, get_args
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 import sessiond
 from sessiond.hub import clock
@@ -156,7 +156,7 @@ class Client(Handler[Connection]):
                 return place
             try:
                 answer = route.call(self, params)
-                if isinstance(answer, t.Wire):
+                if isinstance(answer, (t.Wire, Raw)):
                     if connection.answer_at_once(head.id, answer) > _LARGE_BYTES:
                         return place + 1
                     continue
