@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render the code map of daemon/ARCHITECTURE.md from the first line of each module; `--check` only compares.
+"""Render daemon/CODE_MAP.md from the first line of each module; `--check` only compares.
 
 Needs nothing but Python. A file without such a line, or with one that does not end, is an error.
 """
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "daemon/ARCHITECTURE.md"
+PAGE = ROOT / "daemon/CODE_MAP.md"
 PACKAGE = ROOT / "daemon/sessiond"
 START, END = "<!-- generated: code map -->\n", "<!-- /generated -->"
 
@@ -47,8 +47,8 @@ def room_lines(room: str) -> list[str]:
     """A heading, what the room is, a line for each file in it, and the same for each of its packages."""
     folder = PACKAGE / room
     if not room:
-        return ["### Beside the rooms", "", *file_lines(folder), ""]
-    lines = [f"### `{room}/`", "", first_line(folder / "__init__.py"), "", *file_lines(folder)]
+        return ["## Beside the rooms", "", *file_lines(folder), ""]
+    lines = [f"## `{room}/`", "", first_line(folder / "__init__.py"), "", *file_lines(folder)]
     for package in sorted(it.parent for it in folder.rglob("*/__init__.py")):
         name = package.relative_to(PACKAGE)
         lines += ["", f"**`{name}/`** {first_line(package / '__init__.py')}", "", *file_lines(package)]
