@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from scripts.protocol.notes import JsonSchema, is_enumeration, is_open, notes
@@ -22,6 +23,10 @@ _TABLES_ELSEWHERE = {
 _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft"))
 """Types with a heading of their own in the prose. The headings of the others say "shape": `session/info` and
 `SessionInfo` would share an anchor."""
+
+_EXAMPLES = {"client.py": "python", "client.mjs": "javascript", "client.sh": "bash"}
+"""The programs that protocol.md shows -> the language that colors them."""
+_EXAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples"
 
 _PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 
@@ -60,6 +65,7 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         for name, note in (schema["notifications"] | schema["bothWays"]).items()
     }
     return {
+        **{name: _example(name, language) for name, language in _EXAMPLES.items()},
         "methods": _overview(schema["methods"], "method"),
         "clientMethods": _overview(schema["clientMethods"], "what the daemon asks"),
         "notifications": _overview(schema["notifications"], "notification"),
@@ -73,6 +79,11 @@ def parts(schema: JsonSchema) -> dict[str, str]:
         **methods,
         **notifications,
     }
+
+
+def _example(name: str, language: str) -> str:
+    text = (_EXAMPLE_FOLDER / name).read_text(encoding="utf-8")
+    return f"```{language}\n{text}```"
 
 
 def type_name(field: JsonSchema) -> str:

@@ -38,8 +38,8 @@ _CONTENTS = {
         "Use it": ["daemon/GUIDE", "daemon/man/sessiond", "daemon/agents", "editors/README", "editors/vscode/README",
                    "editors/nvim/README", "Changes <CHANGELOG>", "Changes of the extension <editors/vscode/CHANGELOG>"],
         "Build on it": ["protocol", "daemon/GLOSSARY"],
-        "How it works": ["daemon/ARCHITECTURE", "daemon/CODE_MAP", "daemon/SCREENS", "daemon/PERFORMANCE", "daemon/RELIABILITY",
-                         _DECISIONS, "SECURITY", "CONTRIBUTING"],
+        "How it works": ["daemon/ARCHITECTURE", "daemon/CODE_MAP", "daemon/SCREENS", "daemon/PERFORMANCE",
+                         "daemon/RELIABILITY", _DECISIONS, "SECURITY", "CONTRIBUTING"],
     },
     _DECISIONS: {"": sorted(it.stem for it in (ROOT / "daemon/decisions").glob("[0-9]*.md"))},
 }  # fmt: skip
