@@ -9,7 +9,6 @@ from sessiond.agents import known
 from sessiond.agents.table import AGENTS
 
 HOME = {"HOME": "/home/ada"}
-READERS_TO_COME = {"gemini", "qwen", "opencode"}
 
 PLACES = {
     "claude-code": "/home/ada/.claude/projects/-srv-demo/6b1f0c1e-0000-4000-8000-000000000001.jsonl",
@@ -118,8 +117,28 @@ def test_an_agent_whose_version_was_checked_has_a_reader() -> None:
 
 
 def test_every_dialect_of_an_agent_has_a_reader() -> None:
-    dialects = {it.dialect for it in AGENTS.values() if it.dialect is not None}
-    assert dialects - READERS_TO_COME <= set(known.DIALECTS)
+    assert {agent.dialect for agent in AGENTS.values() if agent.dialect is not None} <= set(known.DIALECTS)
+
+
+def test_one_row_loads_the_reader_of_each_dialect() -> None:
+    loaded = [agent.load_dialect().name for agent in AGENTS.values() if agent.load_dialect is not None]
+    assert len(set(loaded)) == len(loaded)
+    assert {agent.dialect for agent in AGENTS.values() if agent.load_dialect is not None} == set(loaded)
+
+
+def test_an_agent_with_a_writer_has_a_place_for_what_is_written_or_a_command_that_brings_it_in() -> None:
+    for agent in AGENTS.values():
+        is_reachable = agent.new_file is not None or agent.import_command is not None
+        assert (agent.load_writer is not None) == is_reachable, agent.name
+
+
+def test_a_row_is_read_without_its_reader_and_its_writer() -> None:
+    code = (
+        "import sys; from sessiond.agents.table import AGENTS; "
+        "print(*(name for name in sys.modules if name.endswith(('.reader', '.writer'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert [name for name in done.stdout.split() if name.startswith("sessiond.")] == []
 
 
 def test_the_resume_command_names_the_session_to_the_program() -> None:

@@ -42,7 +42,7 @@ def rpc(home: Locations, method: str, **params: object) -> dict[str, object]:
 
 
 def lines_until(client: "subprocess.Popen[str]", start: str) -> list[str]:
-    """What the client prints, until a line begins with `start`."""
+    """The lines that the client prints, until one begins with `start`."""
     assert client.stdout is not None
     lines: list[str] = []
     for line in client.stdout:
@@ -53,7 +53,7 @@ def lines_until(client: "subprocess.Popen[str]", start: str) -> list[str]:
 
 
 def say(client: "subprocess.Popen[str]", text: str) -> list[str]:
-    """Give the client a line of input; what it prints until it has the context."""
+    """Give the client a line of input. Returns the lines that it prints until it has the context."""
     assert client.stdin is not None
     client.stdin.write(f"{text}\n")
     client.stdin.flush()

@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from sessiond.agents.session_processes import NamedProcess
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
 
 Environ: TypeAlias = Mapping[str, str]
 """Environment variables by name."""
@@ -91,6 +94,12 @@ def described_server(words: list[str], variables: dict[str, str]) -> dict[str, o
     return {"command": words[0], "args": words[1:], **({"env": variables} if variables else {})}
 
 
+def is_named_after(path: str, native_id: str, _cwd: str, _environ: Environ) -> bool:
+    """Return whether the file at a path, or the folder that it is in, is named after a session."""
+    folder, _, name = path.rpartition("/")
+    return native_id in name or native_id == folder.rpartition("/")[2]
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """One agent.
@@ -108,6 +117,10 @@ class Agent:
             folder need not exist.
         is_session_file: Returns whether the file at this path, relative to one of the folders, may hold a session.
         resume_command: Returns the command that resumes the session with this id of the agent; empty if there is none.
+        load_dialect: Imports and returns the reader of `dialect`; None if another row does, or there is none.
+        load_writer: Imports and returns the writer of sessions that the agent resumes; None if there is none.
+        finds: Returns whether the agent, started in a folder, finds a session with an id in a file of its folders. It
+            receives the path, the id, the real path of the folder, and the environment variables. It may block.
         storage: Whether a session is a file of its own, or all sessions are in one database.
         is_archived: Returns whether the session is archived whose file is at this absolute path.
         new_file: Returns the file at which the agent finds a session that is written for it; None if nothing can be
@@ -134,6 +147,9 @@ class Agent:
     folders: Callable[[Environ], list[str]]
     is_session_file: Callable[[str], bool]
     resume_command: Callable[[str], list[str]]
+    load_dialect: Callable[[], Dialect] | None = None
+    load_writer: Callable[[], NativeWriter] | None = None
+    finds: Callable[[str, str, str, Environ], bool] = is_named_after
     storage: Literal["files", "database"] = "files"
     is_archived: Callable[[str], bool] = lambda path: False
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None

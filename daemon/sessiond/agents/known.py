@@ -1,24 +1,12 @@
 """The known dialects, and detection of the dialect of a file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from sessiond.agents.claude_code import reader as claude
-from sessiond.agents.cline import reader as cline
-from sessiond.agents.codex import reader as codex
-from sessiond.agents.copilot import reader as copilot
-from sessiond.agents.cursor import reader as cursor
-from sessiond.agents.gemini import reader as gemini
-from sessiond.agents.nova import reader as nova
-from sessiond.agents.opencode import reader as opencode
-from sessiond.agents.pi import reader as home
-from sessiond.agents.qwen import reader as qwen
+from sessiond.agents.formats import Dialect
+from sessiond.agents.table import AGENTS
 from sessiond.session.dialects import go, operator, pi4
 from sessiond.session.dialects.documents import damaged, value_of
-from sessiond.session.dialects.import_builder import Imported
-from sessiond.session.dialects.source import FIRST_LINES, Source, first_objects
-from sessiond.session.dialects.source_reader import NewReader
+from sessiond.session.dialects.source import FIRST_LINES, first_objects
 
 READERS_VERSION: Final = 14
 """The version of what the dialects read. Increase it when a reader gives other entries or another report for a file."""
@@ -26,39 +14,13 @@ HEAD_BYTES: Final = 1024 * 1024
 """Bytes at the start of a file that are read to detect its dialect."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """One dialect: its name, the program it belongs to (`about`), and the functions that detect and read it.
-
-    `detect` receives the first lines of a file, `detect_document` a file that is one object, and `detect_array` a file
-    that is one array. `reader` returns a reader of lines for a format whose files can be read on.
-    """
-
-    name: str
-    about: str
-    detect: Callable[[list[dict[str, Any]]], bool]
-    read: Callable[[Source], Imported]
-    detect_document: Callable[[dict[str, Any]], bool] | None = None
-    detect_array: Callable[[list[Any]], bool] | None = None
-    reader: NewReader | None = None
-
-
 DIALECTS: Final[dict[str, Dialect]] = {
-    it.name: it
-    for it in (
+    dialect.name: dialect
+    for dialect in (
         Dialect(pi4.NAME, "pi, format 4", pi4.detect, pi4.read),
         Dialect(operator.NAME, "operator", operator.detect, operator.read),
         Dialect(go.NAME, "the Go session manager", go.detect, go.read),
-        Dialect(home.NAME, "pi and oh-my-pi", home.detect, home.read, reader=home.PiReader),
-        Dialect(codex.NAME, "Codex rollouts", codex.detect, codex.read, reader=codex.CodexReader),
-        Dialect(copilot.NAME, "Copilot CLI", copilot.detect, copilot.read),
-        Dialect(gemini.NAME, "Gemini CLI", gemini.detect, gemini.read, gemini.detect_document),
-        Dialect(opencode.NAME, "OpenCode", opencode.detect, opencode.read, opencode.detect_document),
-        Dialect(qwen.NAME, "Qwen Code", qwen.detect, qwen.read),
-        Dialect(claude.NAME, "Claude Code", claude.detect, claude.read, reader=claude.ClaudeReader),
-        Dialect(cline.NAME, "Cline", cline.detect, cline.read, cline.detect_document, cline.detect_array),
-        Dialect(cursor.NAME, "Cursor", cursor.detect, cursor.read),
-        Dialect(nova.NAME, "NOVA states", lambda _first: False, nova.read, nova.detect_object),
+        *(agent.load_dialect() for agent in AGENTS.values() if agent.load_dialect is not None),
     )
 }
 """No file is detected as two dialects, so their order does not matter."""

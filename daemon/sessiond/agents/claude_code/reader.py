@@ -28,6 +28,7 @@ from sessiond.agents.claude_code.lines import (
 )
 from sessiond.agents.claude_code.queue import WaitingPrompt
 from sessiond.agents.claude_code.state import AnswerTurn, ChainLink, ClaudeState
+from sessiond.agents.formats import Dialect
 from sessiond.agents.qwen import reader as qwen
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark
@@ -630,3 +631,6 @@ def _continues(turn: AnswerTurn, it: ChainLine) -> bool:
 def _digest(it: ChainLine) -> str:
     said = fields.dumps(it.message) if it.message else it.line.raw
     return fields.digest(it.type, said.decode("latin-1"))
+
+
+DIALECT: Final = Dialect(NAME, "Claude Code", detect, read, reader=ClaudeReader)

@@ -1,10 +1,14 @@
 """Claude Code: one file of lines for each session, in a folder for each project; subagents in files below it."""
 
 import re
+from typing import TYPE_CHECKING
 
 from sessiond.agents import session_processes
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.places import home, moved, named
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
 
 _MAX_NAME = 200
 """Characters of a folder's name that are not followed by a hash."""
@@ -51,12 +55,30 @@ def _base_36(number: int) -> str:
     return digits or "0"
 
 
+def _finds(path: str, native_id: str, cwd: str, environ: Environ) -> bool:
+    return path == _new_file(WrittenSession(native_id, cwd, started_at=""), environ).path
+
+
+def _dialect() -> "Dialect":
+    from sessiond.agents.claude_code.reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from sessiond.agents.claude_code.writer import to_claude_code
+
+    return to_claude_code
+
+
 CLAUDE_CODE = Agent(
     name="claude-code",
     title="Claude Code",
     short_name="claude",
     program="claude",
     dialect="claude-code",
+    load_dialect=_dialect,
+    load_writer=_writer,
     checked_version="2.1.332",
     variables=("CLAUDE_CONFIG_DIR",),
     folders=_folders,
@@ -64,6 +86,7 @@ CLAUDE_CODE = Agent(
     resume_command=lambda native_id: ["claude", "--resume", native_id],
     processes=session_processes.of_claude_code,
     new_file=_new_file,
+    finds=_finds,  # only sessions of its folder
     acp_command=("claude-agent-acp",),
     hooks=HookFile(
         path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks, documents
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
@@ -319,3 +320,6 @@ def _usage(metrics: dict[str, Any], provider: str) -> dict[str, Any]:
 def _foreign(message: dict[str, Any]) -> dict[str, Any]:
     rest = fields.without(message, "role", "content", *_OWN)
     return {"foreign": rest} if rest else {}
+
+
+DIALECT: Final = Dialect(NAME, "Cline", detect, read, detect_document, detect_array)

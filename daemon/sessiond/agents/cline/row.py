@@ -1,7 +1,12 @@
 """Cline: its places and formats are known from its public sources only. It was not run."""
 
+from typing import TYPE_CHECKING
+
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.places import home, named
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect
 
 _EDITORS = ("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf")
 _IN_EDITOR = "User/globalStorage/saoudrizwan.claude-dev/tasks"
@@ -28,12 +33,19 @@ def _is_session_file(path: str) -> bool:
     return path.endswith((".messages.json", "/api_conversation_history.json"))
 
 
+def _dialect() -> "Dialect":
+    from sessiond.agents.cline.reader import DIALECT
+
+    return DIALECT
+
+
 CLINE = Agent(
     name="cline",
     title="Cline",
     short_name="cline",
     program="cline",
     dialect="cline",
+    load_dialect=_dialect,
     checked_version=None,
     variables=("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME"),
     folders=_folders,

@@ -19,6 +19,7 @@ from sessiond.agents.codex import (
 )
 from sessiond.agents.codex.events import Event
 from sessiond.agents.codex.items import Speaker
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark
 from sessiond.session.dialects.import_builder import ROLLED_BACK, BuilderState, ImportBuilder, Imported
@@ -547,3 +548,6 @@ def _is_persons_turn(event: dict[str, Any]) -> bool:
     """Return whether an event is the start of a turn that was not triggered by `codex exec`."""
     trigger = event.get("turn_attribution") if event.get("type") == "task_started" else None
     return isinstance(trigger, dict) and trigger.get("turn_trigger") not in _AUTOMATED
+
+
+DIALECT: Final = Dialect(NAME, "Codex rollouts", detect, read, reader=CodexReader)

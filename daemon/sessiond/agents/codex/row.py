@@ -1,8 +1,13 @@
 """Codex: one rollout file for each session, in folders by date; archived ones in a second folder."""
 
+from typing import TYPE_CHECKING
+
 from sessiond.agents import session_processes
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.places import moved
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -26,12 +31,26 @@ def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
     return NewFile(f"{_folders(environ)[0]}/{day.replace('-', '/')}/{name}")
 
 
+def _dialect() -> "Dialect":
+    from sessiond.agents.codex.reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from sessiond.agents.codex.writer import to_codex
+
+    return to_codex
+
+
 CODEX = Agent(
     name="codex",
     title="Codex",
     short_name="codex",
     program="codex",
     dialect="codex",
+    load_dialect=_dialect,
+    load_writer=_writer,
     checked_version="0.171.0",
     variables=("CODEX_HOME",),
     folders=_folders,

@@ -7,6 +7,7 @@ Imported ones stay as a branch.
 
 from typing import Any, Final
 
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.messages import timed
@@ -272,3 +273,6 @@ def _foreign(value: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an event that have no counterpart."""
     rest = {**fields.without(value, *_ENVELOPE), **data}
     return {"foreign": rest} if rest else {}
+
+
+DIALECT: Final = Dialect(NAME, "Copilot CLI", detect, read)

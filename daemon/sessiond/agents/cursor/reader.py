@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from itertools import groupby
 from typing import Any, Final
 
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects import blocks
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
@@ -179,3 +180,6 @@ def _foreign(value: dict[str, Any]) -> dict[str, Any]:
     message = fields.without(fields.mapping(value.get("message")), "content", "role")
     rest = {**fields.without(value, "role", "message"), **({"message": message} if message else {})}
     return {"foreign": rest} if rest else {}
+
+
+DIALECT: Final = Dialect(NAME, "Cursor", detect, read)

@@ -7,6 +7,7 @@ with a label. A replaced history becomes a compaction, unless it continues or re
 
 from typing import Any, Final
 
+from sessiond.agents.formats import Dialect
 from sessiond.agents.gemini import messages as gemini_messages
 from sessiond.agents.gemini.copies import Copies
 from sessiond.agents.gemini.messages import Message, Slot
@@ -441,3 +442,6 @@ class _Reader:
         end, below = self._shared(below, shared + len(replaced))
         del self._history[end:]
         return below
+
+
+DIALECT: Final = Dialect(NAME, "Gemini CLI", detect, read, detect_document)

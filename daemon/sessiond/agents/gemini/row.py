@@ -1,18 +1,25 @@
 """Gemini CLI: one file for each session, in a folder for each project."""
 
 # Without pathlib, which costs milliseconds at the start of a command.
-# ruff: noqa: PTH120, PTH202, PTH208
+# ruff: noqa: PTH119, PTH120, PTH202, PTH208
 
 import os
 import re
+from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
 
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
+
 _OWNER = ".project_root"
 """The file with the path of the project that owns a folder."""
 _MAX_PATH = 4096
+_HEADER_BYTES = 64 * 1024
+_ID_IN_NAME = 8
+"""The characters of an id that the name of its file has."""
 _is_name = re.compile("[a-z0-9-]+").fullmatch
 
 
@@ -131,12 +138,32 @@ def _size(path: str) -> int:
         return 0
 
 
+def _finds(path: str, native_id: str, _cwd: str, _environ: Environ) -> bool:
+    return native_id[:_ID_IN_NAME] in os.path.basename(path) and _has_id(path, native_id)
+
+
 def _has_id(path: str, native_id: str) -> bool:
+    """Return whether the first line of a file names a session."""
+    import msgspec  # few commands need it
+
     try:
         with open(path, "rb") as file:
-            return b'"' + native_id.encode() + b'"' in file.readline(_MAX_PATH)
-    except OSError:
+            header = msgspec.json.decode(file.readline(_HEADER_BYTES))
+    except (OSError, msgspec.DecodeError, RecursionError):
         return False
+    return isinstance(header, dict) and header.get("sessionId") == native_id
+
+
+def _dialect() -> "Dialect":
+    from sessiond.agents.gemini.reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from sessiond.agents.gemini.writer import to_gemini
+
+    return to_gemini
 
 
 GEMINI = Agent(
@@ -145,12 +172,15 @@ GEMINI = Agent(
     short_name="gemini",
     program="gemini",
     dialect="gemini",
+    load_dialect=_dialect,
+    load_writer=_writer,
     checked_version="0.61.0",
     variables=("GEMINI_CLI_HOME",),
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["gemini", "--resume", native_id],
     new_file=_new_file,
+    finds=_finds,
     acp_command=("gemini", "--acp"),
     before_load=_keep_copy,
     hooks=HookFile(

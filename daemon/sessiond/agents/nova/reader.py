@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
@@ -172,3 +173,6 @@ def _decision(value: object) -> dict[str, Any] | None:
 
 def _whole(value: object) -> int:
     return max(0, int(fields.number(value)))
+
+
+DIALECT: Final = Dialect(NAME, "NOVA states", lambda _first: False, read, detect_object)

@@ -3,8 +3,20 @@
 It keeps the sessions of a project in the project's folder `.nova/sessions`, one state in each file.
 """
 
+from typing import TYPE_CHECKING
+
 from sessiond.agents.agent import Agent
 from sessiond.agents.places import home
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect
+
+
+def _dialect() -> "Dialect":
+    from sessiond.agents.nova.reader import DIALECT
+
+    return DIALECT
+
 
 NOVA = Agent(
     name="nova",
@@ -12,6 +24,7 @@ NOVA = Agent(
     short_name="nova",
     program="nova",
     dialect="nova",
+    load_dialect=_dialect,
     checked_version=None,
     variables=(),
     folders=lambda environ: [home(environ) + "/.nova/sessions"],

@@ -2,9 +2,13 @@
 
 import os.path
 import re
+from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import NativeWriter
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -30,12 +34,19 @@ def _project_folder(cwd: str, environ: Environ) -> str:
     return f"--{re.sub('[/:]', '-', cwd.lstrip('/'))}--"
 
 
+def _writer() -> "NativeWriter":
+    from sessiond.agents.pi.writer import to_oh_my_pi
+
+    return to_oh_my_pi
+
+
 OH_MY_PI = Agent(
     name="oh-my-pi",
     title="oh-my-pi",
     short_name="omp",
     program="omp",
     dialect="pi",
+    load_writer=_writer,
     checked_version="18.3.4",
     variables=("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR"),
     folders=_folders,

@@ -8,6 +8,7 @@ deletes, as after a revert, stay as a branch (decision 0040). Their order is tha
 import re
 from typing import Any, Final
 
+from sessiond.agents.formats import Dialect
 from sessiond.agents.opencode.order import MessagePlace, in_order
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark, documents
@@ -331,3 +332,6 @@ def _raw(message: dict[str, Any], line: SourceLine) -> bytes:
         return fields.dumps(message)
     except (RecursionError, ValueError, TypeError):
         return line.raw
+
+
+DIALECT: Final = Dialect(NAME, "OpenCode", detect, read, detect_document)

@@ -1,11 +1,15 @@
 """OpenCode: all sessions in one SQLite database."""
 
 import os.path
+from typing import TYPE_CHECKING
 
 from sessiond.agents import session_processes
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile
 from sessiond.agents.opencode.plugin import PLUGIN
 from sessiond.agents.places import moved
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -29,12 +33,26 @@ def _is_session_file(path: str) -> bool:
     return "/" not in path and path.startswith("opencode") and path.endswith(".db")
 
 
+def _dialect() -> "Dialect":
+    from sessiond.agents.opencode.reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from sessiond.agents.opencode.writer import to_opencode
+
+    return to_opencode
+
+
 OPENCODE = Agent(
     name="opencode",
     title="OpenCode",
     short_name="opencode",
     program="opencode",
     dialect="opencode",
+    load_dialect=_dialect,
+    load_writer=_writer,
     checked_version="1.18.33",
     variables=("XDG_DATA_HOME",),
     folders=_folders,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark, go, operator
 from sessiond.session.dialects.import_builder import BuilderState, ImportBuilder, Imported
@@ -283,3 +284,6 @@ def _add(builder: ImportBuilder, it: Linked, parent: str | None, *, migrated: bo
 
 def _linear(linear: list[str], index: int) -> str | None:
     return linear[index - 1] if 0 < index <= len(linear) else None
+
+
+DIALECT: Final = Dialect(NAME, "pi and oh-my-pi", detect, read, reader=PiReader)

@@ -1,9 +1,13 @@
 """pi: one file of lines for each session, in a folder for each project."""
 
 import re
+from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -18,12 +22,26 @@ def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
     return NewFile(f"{_folders(environ)[0]}/--{re.sub('[/:]', '-', session.cwd.lstrip('/'))}--/{name}")
 
 
+def _dialect() -> "Dialect":
+    from sessiond.agents.pi.reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from sessiond.agents.pi.writer import to_pi
+
+    return to_pi
+
+
 PI = Agent(
     name="pi",
     title="pi",
     short_name="pi",
     program="pi",
     dialect="pi",
+    load_dialect=_dialect,
+    load_writer=_writer,
     checked_version="1.6.0",
     variables=("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"),
     folders=_folders,

@@ -7,6 +7,7 @@ their parent. A compression becomes a compaction, with the messages that it kept
 import re
 from typing import Any, Final
 
+from sessiond.agents.formats import Dialect
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark, google_parts
 from sessiond.session.dialects.google_parts import Content, PartResult
@@ -301,3 +302,6 @@ def _kind(value: dict[str, Any]) -> str:
     """Return the name of a line in the import report."""
     type, subtype = fields.as_text(value.get("type")) or "without a type", fields.text(value.get("subtype"))
     return f"{type}.{subtype}" if subtype else type
+
+
+DIALECT: Final = Dialect(NAME, "Qwen Code", detect, read)

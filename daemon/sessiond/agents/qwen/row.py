@@ -1,10 +1,14 @@
 """Qwen Code: one file of lines for each session, in a folder for each project."""
 
 import re
+from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
 from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -22,18 +26,37 @@ def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
     return NewFile(f"{_folders(environ)[0]}/{folder}/chats/{session.native_id}.jsonl")
 
 
+def _finds(path: str, native_id: str, cwd: str, environ: Environ) -> bool:
+    return path == _new_file(WrittenSession(native_id, cwd, started_at=""), environ).path
+
+
+def _dialect() -> "Dialect":
+    from sessiond.agents.qwen.reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from sessiond.agents.qwen.writer import to_qwen
+
+    return to_qwen
+
+
 QWEN = Agent(
     name="qwen",
     title="Qwen Code",
     short_name="qwen",
     program="qwen",
     dialect="qwen",
+    load_dialect=_dialect,
+    load_writer=_writer,
     checked_version="0.24.4",
     variables=("QWEN_RUNTIME_DIR", "QWEN_HOME"),
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
     new_file=_new_file,
+    finds=_finds,  # only sessions of its folder
     hooks=HookFile(
         path=lambda environ: home(environ) + "/.qwen/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
