@@ -1,5 +1,7 @@
 """Numbers and times as people read them."""
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -63,3 +65,20 @@ def test_the_form_of_the_daemon_is_the_same_time_as_any_other_form(moment: datet
     for seconds in (1, 100, 10_000, 1_000_000):
         now = moment.timestamp() + seconds
         assert human.ago(own, now) == human.ago(other, now)
+
+
+def test_the_form_of_the_daemon_is_read_without_datetime_on_each_day_of_a_month() -> None:
+    days = [(2024, 2, 29), (2026, 2, 28), *((2026, 11, day) for day in range(1, 31)), (2026, 12, 31)]
+    times = [f"{year}-{month:02}-{day:02}T10:20:30.123Z" for year, month, day in days]
+    program = (
+        "import sys; from sessiond import human\n"
+        "shown = [human.ago(time, 2e9) for time in sys.argv[1:]]; print('datetime' in sys.modules, len(set(shown)))"
+    )
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{program}", *times]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout.split() == ["False", str(len(days))]
+
+
+@pytest.mark.parametrize("timestamp", ["2026-02-29T00:00:00.000Z", "2026-11-31T00:00:00.000Z"])
+def test_a_day_that_no_month_has_is_no_time(timestamp: str) -> None:
+    assert human.ago(timestamp, NOW) == "?"

@@ -123,7 +123,8 @@ def _seconds(timestamp: str) -> float | None:
         separators = timestamp[4] + timestamp[7] + timestamp[13] + timestamp[16] + timestamp[19]
         if separators == "--::." and all(part.isascii() and part.isdigit() for part in parts):
             year, month, day, hour, minute, second, millisecond = map(int, parts)
-            if year and 1 <= month <= 12 and 1 <= day <= 28 and hour < 24 and minute < 60 and second < 60:
+            is_date = year and 1 <= month <= 12 and 1 <= day <= _days_in(year, month)
+            if is_date and hour < 24 and minute < 60 and second < 60:
                 days = _days_before(year, month) + day - 1
                 return days * DAY + hour * HOUR + minute * MINUTE + second + millisecond / 1000
     from datetime import UTC, datetime
@@ -140,3 +141,9 @@ def _days_before(year: int, month: int) -> int:
     if month < 3:
         year, month = year - 1, month + 12
     return year * 365 + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 - 719_469 + 1
+
+
+def _days_in(year: int, month: int) -> int:
+    """Return the number of days of a month."""
+    following = (year + 1, 1) if month == 12 else (year, month + 1)
+    return _days_before(*following) - _days_before(year, month)
