@@ -15,13 +15,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from sessiond import config
+from support.claude_transcripts import turn, write
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("README.md", "daemon/GUIDE.md")  # in this order
@@ -88,12 +91,34 @@ def test_every_snippet_does_what_the_page_says(tmp_path: Path, home: Path) -> No
         "PYTHONUNBUFFERED": "1",  # so that both outputs come in the order in which a terminal shows them
     }
     page = Page(folder, environment)
+    solve_a_problem_three_weeks_ago(tmp_path / "home")
     try:
         for name in PAGES:
             for snippet, output in _with_outputs(list(snippets(ROOT / name))):
                 _run(snippet, output, page)
     finally:
         page.finished(["sessiond", "stop"])
+
+
+def solve_a_problem_three_weeks_ago(home: Path) -> None:
+    """Write the transcript of Claude Code that README.md searches first."""
+    session_id = "7c1f4e9a-3b52-4d0e-9c61-0f2a8d5b7e13"
+    began = datetime.now(UTC) - timedelta(days=24)
+    texts = (
+        "The invoice total is one cent off. Why?",
+        "Each line is rounded before the sum. Round once, after it: quantize in total().",
+        "Do it.",
+        "Done. test_totals.py passes.",
+    )
+    ids = [str(uuid.UUID(int=number)) for number in range(len(texts))]
+    lines = [
+        turn(
+            number, text, uuid=ids[number], parentUuid=ids[number - 1] if number else None, sessionId=session_id,
+            cwd="/home/ada/billing", timestamp=(began + timedelta(minutes=number)).isoformat(timespec="milliseconds"),
+        )
+        for number, text in enumerate(texts)
+    ]  # fmt: skip
+    write(home / ".claude/projects/-home-ada-billing" / f"{session_id}.jsonl", *lines)
 
 
 def test_every_file_that_an_installation_names_is_there() -> None:
