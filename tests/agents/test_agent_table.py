@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from sessiond.agents import known
 from sessiond.agents.table import AGENTS
 
+ROOT = Path(__file__).resolve().parents[2]
 HOME = {"HOME": "/home/ada"}
 
 PLACES = {
@@ -153,3 +155,9 @@ def test_commands_that_load_the_table_stay_fast() -> None:
     run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
         env={"PYTHONPATH": ":".join(it for it in sys.path if it.endswith("daemon"))}, encoding="utf-8")  # fmt: skip
     assert run.stdout == "[]\n"
+
+
+def test_generated_names_formats_and_tables_are_those_of_the_rows() -> None:
+    command = [sys.executable, str(ROOT / "scripts/gen_agents.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.agents.hook_output import SILENT_OUTPUT, TAKES_NOTE
+from sessiond.agent_names import SILENT_OUTPUT, TAKES_NOTE
 from sessiond.agents.table import AGENTS
 from sessiond.cli.commands.hook import RESPONSE_SECONDS
 from sessiond.paths import Locations

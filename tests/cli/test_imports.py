@@ -19,9 +19,9 @@ HALF_A_START = {
 }  # fmt: skip
 """Together they take as long as an empty Python program; commands that only read and print need none of them."""
 
-LIST_MODULES = 36
+LIST_MODULES = 37
 """The modules of sessiond that `list` may load; each takes about a hundredth of a Python start. One of them tells rows
-apart that look the same."""
+apart that look the same, and one has the names of the formats."""
 
 
 def modules_of(words: list[str], shell: Shell) -> set[str]:

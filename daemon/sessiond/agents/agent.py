@@ -57,6 +57,7 @@ class HookFile:
     Attributes:
         path: Returns the file that declares the hooks, for these environment variables.
         events: The events at which `sessiond hook` runs.
+        takes_note: Whether the agent shows its model what a hook prints at `SessionStart` as `additionalContext`.
         silent_output: The output of the hook when it has nothing to say. Some agents accept nothing but JSON.
         plugin: The text of the file, in which @PROGRAM@ and @EVENTS@ stand for JSON arrays: the words of the command,
             and the events. None if the file is a settings file that the user edits.
@@ -65,6 +66,7 @@ class HookFile:
 
     path: Callable[[Environ], str]
     events: tuple[str, ...]
+    takes_note: bool = False
     silent_output: str = ""
     plugin: str | None = None
     caution: str = ""
@@ -117,6 +119,9 @@ class Agent:
             folder need not exist.
         is_session_file: Returns whether the file at this path, relative to one of the folders, may hold a session.
         resume_command: Returns the command that resumes the session with this id of the agent; empty if there is none.
+        reads: The meaning of `dialect` for clients, as a phrase; empty if another row has it.
+        writes: The meaning of the format that is written for the agent, as a phrase; empty if none is.
+        places: Its sessions on the disk, in Markdown.
         load_dialect: Imports and returns the reader of `dialect`; None if another row does, or there is none.
         load_writer: Imports and returns the writer of sessions that the agent resumes; None if there is none.
         finds: Returns whether the agent, started in a folder, finds a session with an id in a file of its folders. It
@@ -147,6 +152,9 @@ class Agent:
     folders: Callable[[Environ], list[str]]
     is_session_file: Callable[[str], bool]
     resume_command: Callable[[str], list[str]]
+    reads: str = ""
+    writes: str = ""
+    places: str = ""
     load_dialect: Callable[[], Dialect] | None = None
     load_writer: Callable[[], NativeWriter] | None = None
     finds: Callable[[str, str, str, Environ], bool] = is_named_after

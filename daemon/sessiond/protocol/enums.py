@@ -286,31 +286,54 @@ FindingSeverity = Literal["error", "warning", "note"]
 - `note`: information only.
 """
 
+# --- Formats: written by scripts/gen_agents.py ---
 Dialect = Literal[
-    "pi", "pi4", "operator", "go", "nova", "claude-code", "codex", "gemini", "qwen", "opencode", "copilot",
-    "cline", "cursor",
-]  # fmt: skip
+    "pi",
+    "pi4",
+    "operator",
+    "go",
+    "claude-code",
+    "codex",
+    "gemini",
+    "opencode",
+    "qwen",
+    "copilot",
+    "cursor",
+    "cline",
+    "nova",
+]
 """A session format that can be imported.
 
 - `pi`: the v3 format of pi and oh-my-pi, in which sessiond stores sessions.
 - `pi4`: the v4 format of pi.
 - `operator`: Operator's format.
 - `go`: the format of go-sessions.
-- `nova`: NOVA's working state.
 - `claude-code`: the transcripts of Claude Code.
 - `codex`: the rollouts of Codex.
 - `gemini`: the sessions of Gemini CLI.
-- `qwen`: the sessions of Qwen Code.
 - `opencode`: the sessions of OpenCode, as its `export` writes them or in its database.
+- `qwen`: the sessions of Qwen Code.
 - `copilot`: the events of Copilot CLI.
-- `cline`: the messages of Cline, of its command-line program or of its extension for VS Code.
 - `cursor`: the transcripts of Cursor's agent.
+- `cline`: the messages of Cline, of its command-line program or of its extension for VS Code.
+- `nova`: NOVA's working state.
 """
 
 ExportFormat = Literal[
-    "jsonl", "markdown", "html", "operator", "go", "nova", "claude-code", "codex", "gemini", "opencode",
-    "qwen", "pi", "oh-my-pi",
-]  # fmt: skip
+    "jsonl",
+    "markdown",
+    "html",
+    "operator",
+    "go",
+    "claude-code",
+    "codex",
+    "gemini",
+    "opencode",
+    "qwen",
+    "pi",
+    "oh-my-pi",
+    "nova",
+]
 """A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 
 - `jsonl`: the v3 format of pi and oh-my-pi.
@@ -318,7 +341,6 @@ ExportFormat = Literal[
 - `html`: a page with the whole tree.
 - `operator`: Operator's format.
 - `go`: the format of go-sessions.
-- `nova`: NOVA's working state at one point.
 - `claude-code`: a session of Claude Code, for a file named after its `sessionId`.
 - `codex`: a rollout of Codex.
 - `gemini`: a session of Gemini CLI.
@@ -326,7 +348,9 @@ ExportFormat = Literal[
 - `qwen`: a session of Qwen Code, for a file named after its `sessionId`.
 - `pi`: a session of pi.
 - `oh-my-pi`: a session of oh-my-pi.
+- `nova`: NOVA's working state at one point.
 """
+# --- End of the formats ---
 
 ImportStatus = Literal["created", "grown", "unchanged"]
 """The result of an import for one file.

@@ -5171,24 +5171,24 @@ export type Dialect =
   | "operator"
   /** the format of go-sessions. */
   | "go"
-  /** NOVA's working state. */
-  | "nova"
   /** the transcripts of Claude Code. */
   | "claude-code"
   /** the rollouts of Codex. */
   | "codex"
   /** the sessions of Gemini CLI. */
   | "gemini"
-  /** the sessions of Qwen Code. */
-  | "qwen"
   /** the sessions of OpenCode, as its `export` writes them or in its database. */
   | "opencode"
+  /** the sessions of Qwen Code. */
+  | "qwen"
   /** the events of Copilot CLI. */
   | "copilot"
+  /** the transcripts of Cursor's agent. */
+  | "cursor"
   /** the messages of Cline, of its command-line program or of its extension for VS Code. */
   | "cline"
-  /** the transcripts of Cursor's agent. */
-  | "cursor";
+  /** NOVA's working state. */
+  | "nova";
 
 /** A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume. */
 export type ExportFormat =
@@ -5202,8 +5202,6 @@ export type ExportFormat =
   | "operator"
   /** the format of go-sessions. */
   | "go"
-  /** NOVA's working state at one point. */
-  | "nova"
   /** a session of Claude Code, for a file named after its `sessionId`. */
   | "claude-code"
   /** a rollout of Codex. */
@@ -5217,7 +5215,9 @@ export type ExportFormat =
   /** a session of pi. */
   | "pi"
   /** a session of oh-my-pi. */
-  | "oh-my-pi";
+  | "oh-my-pi"
+  /** NOVA's working state at one point. */
+  | "nova";
 
 /** The result of an import for one file. */
 export type ImportStatus =

@@ -77,6 +77,9 @@ CLAUDE_CODE = Agent(
     short_name="claude",
     program="claude",
     dialect="claude-code",
+    places="`~/.claude/projects/<project>/<id>.jsonl`, subagents in `<id>/subagents/`",
+    reads="the transcripts of Claude Code.",
+    writes="a session of Claude Code, for a file named after its `sessionId`.",
     load_dialect=_dialect,
     load_writer=_writer,
     checked_version="2.1.332",
@@ -91,6 +94,7 @@ CLAUDE_CODE = Agent(
     hooks=HookFile(
         path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "SessionEnd"),
+        takes_note=True,
     ),
     mcp=McpFile(
         path=lambda environ: (named(environ, "CLAUDE_CONFIG_DIR") or home(environ)) + "/.claude.json",

@@ -45,6 +45,12 @@ CLINE = Agent(
     short_name="cline",
     program="cline",
     dialect="cline",
+    places=(
+        "`~/.cline/data/sessions/<id>/<id>.messages.json`, "
+        "`~/.cline/data/tasks/<id>/api_conversation_history.json`, and the latter in "
+        "`User/globalStorage/saoudrizwan.claude-dev/` of VS Code, VS Code Insiders, VSCodium, Cursor and Windsurf"
+    ),
+    reads="the messages of Cline, of its command-line program or of its extension for VS Code.",
     load_dialect=_dialect,
     checked_version=None,
     variables=("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME"),

@@ -49,6 +49,9 @@ CODEX = Agent(
     short_name="codex",
     program="codex",
     dialect="codex",
+    places="`~/.codex/sessions/Y/M/D/rollout-….jsonl`, `~/.codex/archived_sessions/`",
+    reads="the rollouts of Codex.",
+    writes="a rollout of Codex.",
     load_dialect=_dialect,
     load_writer=_writer,
     checked_version="0.171.0",
@@ -63,6 +66,7 @@ CODEX = Agent(
     hooks=HookFile(
         path=lambda environ: moved(environ, "CODEX_HOME", ".codex") + "/hooks.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
+        takes_note=True,
         caution="Codex skips new hooks without a message until you trust them: run codex, then /hooks.",
     ),
     mcp=McpFile(

@@ -45,6 +45,11 @@ CURSOR = Agent(
     short_name="cursor",
     program="cursor-agent",
     dialect="cursor",
+    places=(
+        "`~/.cursor/projects/<project>/agent-transcripts/<id>/<id>.jsonl`, earlier `<id>.jsonl`, "
+        "subagents in `<id>/subagents/`"
+    ),
+    reads="the transcripts of Cursor's agent.",
     load_dialect=_dialect,
     checked_version=None,
     variables=("CURSOR_CONFIG_DIR",),

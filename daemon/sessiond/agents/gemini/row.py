@@ -8,7 +8,6 @@ import re
 from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
-from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -172,6 +171,9 @@ GEMINI = Agent(
     short_name="gemini",
     program="gemini",
     dialect="gemini",
+    places="`~/.gemini/tmp/<project>/chats/session-….jsonl`",
+    reads="the sessions of Gemini CLI.",
+    writes="a session of Gemini CLI.",
     load_dialect=_dialect,
     load_writer=_writer,
     checked_version="0.61.0",
@@ -186,7 +188,8 @@ GEMINI = Agent(
     hooks=HookFile(
         path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",
         events=("SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"),
-        silent_output=SILENT_OUTPUT["gemini"],
+        takes_note=True,
+        silent_output="{}",
     ),
     mcp=McpFile(
         path=lambda environ: (named(environ, "GEMINI_CLI_HOME") or home(environ)) + "/.gemini/settings.json",

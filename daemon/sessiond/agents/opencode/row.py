@@ -51,6 +51,12 @@ OPENCODE = Agent(
     short_name="opencode",
     program="opencode",
     dialect="opencode",
+    places=(
+        "`~/.local/share/opencode/opencode.db`, `opencode-<channel>.db`, "
+        "and before version 1.2 files below `storage/`"
+    ),
+    reads="the sessions of OpenCode, as its `export` writes them or in its database.",
+    writes="a document for `opencode import`.",
     load_dialect=_dialect,
     load_writer=_writer,
     checked_version="1.18.33",

@@ -4,7 +4,6 @@ import re
 from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
-from sessiond.agents.hook_output import SILENT_OUTPUT
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -48,6 +47,9 @@ QWEN = Agent(
     short_name="qwen",
     program="qwen",
     dialect="qwen",
+    places="`~/.qwen/projects/<project>/chats/<id>.jsonl`",
+    reads="the sessions of Qwen Code.",
+    writes="a session of Qwen Code, for a file named after its `sessionId`.",
     load_dialect=_dialect,
     load_writer=_writer,
     checked_version="0.24.4",
@@ -60,7 +62,8 @@ QWEN = Agent(
     hooks=HookFile(
         path=lambda environ: home(environ) + "/.qwen/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),
-        silent_output=SILENT_OUTPUT["qwen"],
+        takes_note=True,
+        silent_output="{}",
     ),
     mcp=McpFile(
         path=lambda environ: home(environ) + "/.qwen/settings.json",

@@ -13,7 +13,7 @@ import time
 # `signal` imports enum, which takes half a Python start. Its C module has no stub.
 from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found]
 
-from sessiond.agents.hook_output import END_EVENT, SILENT_OUTPUT, START_EVENT, TAKES_NOTE
+from sessiond.agent_names import SILENT_OUTPUT, TAKES_NOTE
 from sessiond.client.daemon_socket import find_socket
 from sessiond.client.light_json import decode, encode
 from sessiond.client.wire import MessageReader, frame, members
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.paths import Locations
 
+START_EVENT = "SessionStart"
+"""The event at which a session begins or goes on, in the agents that take a note then."""
+END_EVENT = "SessionEnd"
+"""The event at which a session ends, in the same agents."""
 READ_SECONDS = 0.015
 """Seconds that the agent may take to write the event. After that the daemon is told without the file's path."""
 RESPONSE_SECONDS = 0.02

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sessiond.agent_names import READ_FORMATS, RESUMING, WRITTEN_FORMATS
 from sessiond.cli.parse.arguments import UsageError
 
 TYPE_CHECKING = False
@@ -13,49 +14,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "list --sort": ("updated", "created", "title"),
     "usage --by": ("day", "model", "agent", "project"),
     "search --role": ("user", "assistant", "toolResult"),
-    "export --format": (
-        "markdown",
-        "html",
-        "jsonl",
-        "operator",
-        "go",
-        "nova",
-        "claude-code",
-        "codex",
-        "gemini",
-        "opencode",
-        "qwen",
-        "pi",
-        "oh-my-pi",
-    ),
-    "resume --in": (
-        "claude-code",
-        "claude",
-        "codex",
-        "gemini",
-        "opencode",
-        "qwen",
-        "pi",
-        "oh-my-pi",
-        "omp",
-    ),
+    "export --format": WRITTEN_FORMATS,
+    "resume --in": RESUMING,
     "context --format": ("agent", "openai", "openai-responses", "anthropic", "google"),
     "append --format": ("openai", "openai-responses", "anthropic", "google"),
-    "import --format": (
-        "pi",
-        "pi4",
-        "operator",
-        "go",
-        "nova",
-        "claude-code",
-        "codex",
-        "gemini",
-        "qwen",
-        "opencode",
-        "copilot",
-        "cline",
-        "cursor",
-    ),
+    "import --format": READ_FORMATS,
     "configure --auto-compact": ("on", "off", "default"),
     "blobs [collect]": ("collect",),
     "completion SHELL": ("bash", "zsh", "fish"),

@@ -2840,15 +2840,15 @@
 ---| "pi4" # the v4 format of pi.
 ---| "operator" # Operator's format.
 ---| "go" # the format of go-sessions.
----| "nova" # NOVA's working state.
 ---| "claude-code" # the transcripts of Claude Code.
 ---| "codex" # the rollouts of Codex.
 ---| "gemini" # the sessions of Gemini CLI.
----| "qwen" # the sessions of Qwen Code.
 ---| "opencode" # the sessions of OpenCode, as its `export` writes them or in its database.
+---| "qwen" # the sessions of Qwen Code.
 ---| "copilot" # the events of Copilot CLI.
----| "cline" # the messages of Cline, of its command-line program or of its extension for VS Code.
 ---| "cursor" # the transcripts of Cursor's agent.
+---| "cline" # the messages of Cline, of its command-line program or of its extension for VS Code.
+---| "nova" # NOVA's working state.
 
 ---A format that a session can be exported to. The agents' formats have one path, and are for these agents to resume.
 ---@alias sessiond.ExportFormat
@@ -2857,7 +2857,6 @@
 ---| "html" # a page with the whole tree.
 ---| "operator" # Operator's format.
 ---| "go" # the format of go-sessions.
----| "nova" # NOVA's working state at one point.
 ---| "claude-code" # a session of Claude Code, for a file named after its `sessionId`.
 ---| "codex" # a rollout of Codex.
 ---| "gemini" # a session of Gemini CLI.
@@ -2865,6 +2864,7 @@
 ---| "qwen" # a session of Qwen Code, for a file named after its `sessionId`.
 ---| "pi" # a session of pi.
 ---| "oh-my-pi" # a session of oh-my-pi.
+---| "nova" # NOVA's working state at one point.
 
 ---The result of an import for one file.
 ---@alias sessiond.ImportStatus
