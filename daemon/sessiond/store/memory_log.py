@@ -84,12 +84,12 @@ class MemoryLog:
 
     @property
     def write_error(self) -> None:
-        """None: no write fails."""
+        """The error of the last write: always None, since no write to memory fails."""
         return None
 
     @property
     def stale(self) -> None:
-        """None: the lines are in memory."""
+        """Why the lines may be older than those in the store: always None, since memory is the store."""
 
     async def retry(self) -> None:
         """Do nothing. Memory never refuses a write."""

@@ -15,7 +15,7 @@ END_OF_LINE: Final = 2**31 - 1
 
 
 def character(line: bytes, offset: int, encoding: Encoding) -> int:
-    """Return the character at a byte offset in a line. Inside a character, it is that character."""
+    """Return the character at a byte offset in a line, also if the offset is between the bytes of the character."""
     before = line[: _beginning(line, offset)]
     if encoding == "utf-8" or before.isascii():
         return len(before)
