@@ -9,6 +9,7 @@ import pytest
 from sessiond.hub.transfer import memory_limit
 from support.daemons import Peer, running
 from support.dialect_files import meta, said
+from support.following import has, until
 from support.sized_sessions import WRITERS, texts_of
 from support.writing_agents import WritingClaude, write_codex
 
@@ -78,8 +79,14 @@ async def test_a_file_is_refused_only_for_lack_of_memory_and_is_read_once_there_
         found = (await peer.call("server/doctor"))["findings"]
         assert str(claude.path) in [it["location"]["path"] for it in found]
         monkeypatch.setattr(memory_limit, "free_bytes", lambda: size * memory_limit.FACTOR)
-        await peer.call("agent/wake", agent="claude-code")
+        await peer.call("agent/wake", agent="claude-code")  # it does not wait for the check
+        await has(peer, "good day")
+        await until(lambda: _has_no_problem(peer))
         assert await counted(peer, "claude-code") == [2]
+
+
+async def _has_no_problem(peer: Peer) -> bool:
+    return not (await listed(peer, "claude-code"))["problems"]
 
 
 def test_small_files_are_read_whatever_memory_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
