@@ -84,12 +84,23 @@ class Window:
         self.tree = View(self.page, "Tree")
         self.labels = View(self.page, "Labels")
 
+    def has_opened(self, folders: Sequence[Path]) -> None:
+        """Wait until the Explorer shows the folders: VS Code reads a workspace file when its window is there."""
+        self._show(re.compile("^Explorer"))
+        for folder in folders:
+            row = self.page.get_by_role("treeitem", name=re.compile(f"^{folder.name}"))
+            expect(row.first).to_be_visible()
+
     def show_views(self) -> None:
         """Go to our views."""
-        tab = self.page.get_by_role("tab", name=re.compile("^sessiond"))
+        self._show(re.compile("^sessiond"))
+        expect(self.sessions.pane).to_be_visible()
+
+    def _show(self, name: re.Pattern[str]) -> None:
+        """Go to a tab of the side bar. A click on the one that is shown would hide it."""
+        tab = self.page.get_by_role("tab", name=name)
         if tab.get_attribute("aria-selected") != "true":
             tab.click()
-        expect(self.sessions.pane).to_be_visible()
 
     def open_session(self, title: str, first: str) -> None:
         """Click a session, and wait until the Tree shows an entry of it."""
@@ -265,6 +276,8 @@ def a_window(
     window = Window(watched, server, first, locations)
     try:
         watched.page.goto(server.at(opened, [("openFile", server.remote(it)) for it in files]))
+        if len(folders) > 1:
+            window.has_opened(folders)
         window.show_views()
         window.daemon_is("attached")
         yield window
