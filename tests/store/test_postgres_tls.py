@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -13,6 +14,7 @@ from sessiond.store.errors import StoreUnreachable
 from sessiond.store.postgres.store import PostgresStore
 from support.postgres import Server, running_server
 from support.stores import HEADER, content, new_log
+from support.waiting import until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.slow]
 
@@ -114,6 +116,15 @@ async def refusal(url: str, state: Path) -> str:
         return str(raised.value)
     finally:
         await store.close()
+        await until(lambda: not connections_to(url))
+
+
+def connections_to(url: str) -> list[str]:
+    """The connections to a server on this machine that a process still has open, as the kernel lists them."""
+    port = urlsplit(url).port
+    assert port is not None
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    return [row[1] for row in rows if int(row[2].rpartition(":")[2], 16) == port and row[9] != "0"]
 
 
 async def test_a_certificate_is_verified_with_its_name(

@@ -7,8 +7,9 @@ large results are decoded on it.
 import asyncio
 import threading
 import time
+import weakref
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 import asyncpg
 
@@ -34,6 +35,29 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that can close all its connections at once.
+
+    The driver ends a connection with TLS gracefully when its login is refused, which takes longer than this loop may
+    have left.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._created: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
+
+    async def create_connection(self, *arguments: Any, **options: Any) -> Any:
+        """Create a connection, and remember its transport."""
+        transport, protocol = await super().create_connection(*arguments, **options)
+        self._created.add(transport)
+        return transport, protocol
+
+    def abort_connections(self) -> None:
+        """Close the connections that are still there. Their sockets are closed in the next turn."""
+        for transport in list(self._created):
+            cast(asyncio.Transport, transport).abort()
+
+
 class DatabaseRequests:
     """The thread and its connections.
 
@@ -50,7 +74,7 @@ class DatabaseRequests:
         self._idle: list[Connection] = []
         self._used: set[Connection] = set()
         self._free = asyncio.Semaphore(_CONNECTIONS)
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._run, name="sessiond-postgres", daemon=True)
         self._thread.start()
 
@@ -83,6 +107,7 @@ class DatabaseRequests:
         async def end() -> None:
             # A graceful end would leave a connection with TLS open until the server's answer, after the loop has ended.
             self._terminate()
+            self._loop.abort_connections()
             await asyncio.sleep(0)  # so that transports that are closed can end
 
         if self._thread.is_alive():
