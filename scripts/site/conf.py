@@ -37,7 +37,7 @@ _CONTENTS = {
     root_doc: {
         "Use it": ["daemon/GUIDE", "daemon/man/sessiond", "daemon/agents", "editors/README", "editors/vscode/README",
                    "editors/nvim/README", "Changes <CHANGELOG>", "Changes of the extension <editors/vscode/CHANGELOG>"],
-        "Build on it": ["protocol", "daemon/GLOSSARY"],
+        "Build on it": ["protocol", "daemon/client", "daemon/GLOSSARY"],
         "How it works": ["daemon/ARCHITECTURE", "daemon/CODE_MAP", "daemon/SCREENS", "daemon/PERFORMANCE",
                          "daemon/RELIABILITY", _DECISIONS, "SECURITY", "CONTRIBUTING"],
     },
