@@ -19,6 +19,8 @@ export interface ListRequests extends WatchRequests {
 }
 
 export interface Group {
+  /** Changes with `here`: VS Code keeps the state in which a row of the same id was first shown, open or closed. */
+  readonly id: string;
   readonly cwd: string;
   /** Whether it is a folder of this window. Then the group has all sessions of its project. */
   readonly here: boolean;
@@ -103,7 +105,7 @@ export class SessionsModel {
       const here = this.#folders.includes(cwd);
       const more = here && (this.#cursors.get(cwd) ?? null) !== null;
       if (sessions.length > 0) {
-        groups.push({ cwd, here, sessions: sessions.sort(newestFirst), more });
+        groups.push({ id: `${here ? "here" : "folder"}:${cwd}`, cwd, here, sessions: sessions.sort(newestFirst), more });
       }
     }
     const rank = (group: Group): number => (group.here ? this.#folders.indexOf(group.cwd) : this.#folders.length);

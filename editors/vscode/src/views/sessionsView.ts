@@ -176,7 +176,7 @@ export class SessionsView implements vscode.TreeDataProvider<Element>, vscode.Di
     const name = oneLine(path.basename(element.cwd)) || oneLine(element.cwd) || "(no folder)";
     const item = new vscode.TreeItem(name, isExpanded ? Expanded : Collapsed);
     const amount = count(group?.sessions.length ?? 0, "session");
-    item.id = `folder:${element.cwd}`;
+    item.id = group?.id ?? `folder:${element.cwd}`;
     item.description = `${group?.more ? "more than " : ""}${amount} · ${fit(oneLine(path.dirname(element.cwd)), 60)}`;
     item.iconPath = new vscode.ThemeIcon(group?.here ? "root-folder" : "folder");
     item.contextValue = group?.here ? "folder+here" : "folder";

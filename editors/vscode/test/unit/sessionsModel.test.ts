@@ -219,6 +219,18 @@ test("changed folders are read at the next start", async () => {
   assert.equal(shown(model)[0], "*/c: c1");
 });
 
+test("the row of a folder gets another id when the folder joins or leaves the window, so that it opens or closes", async () => {
+  const model = modelOf(new FakeLists(...FIVE));
+  const idOf = (folder: string) => model.groups().find(({ cwd }) => cwd === folder)?.id;
+  await model.start();
+  const [before, other] = [idOf("/c"), idOf("/b")];
+  model.setFolders(["/c"]);
+  assert.notEqual(idOf("/c"), before);
+  assert.equal(idOf("/b"), other);
+  model.setFolders([]);
+  assert.equal(idOf("/c"), before);
+});
+
 test("a list that cannot be read reports why, and the former rows stay", async () => {
   const lists = new FakeLists(...FIVE);
   const model = modelOf(lists);
