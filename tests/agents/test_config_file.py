@@ -6,7 +6,7 @@ import pytest
 
 from sessiond import config
 from sessiond.hub.following.config_file import write_followed
-from sessiond.toml_names import UneditableTomlError
+from sessiond.toml_edit import UneditableTomlError
 
 BOTH = ["claude-code", "codex"]
 

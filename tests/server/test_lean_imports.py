@@ -7,7 +7,7 @@ from pathlib import Path
 UNUSED = {
     "_hashlib", "_ssl", "anyio", "asyncpg", "calendar", "cattrs", "ctypes", "difflib", "logging.handlers",
     "lsprotocol", "pickle", "pygls", "pygments", "rich", "secrets", "sessiond.store.postgres", "ssl",
-    "textual", "typing_extensions", "watchfiles.main",
+    "textual", "tomlkit", "typing_extensions", "watchfiles.main",
 }  # fmt: skip
 
 PROGRAM = """

@@ -11,7 +11,7 @@ from sessiond.setup.hook_settings import UnexpectedSettingsError, plain
 from sessiond.setup.json_tree import InvalidJsonError
 from sessiond.setup.server_settings import OccupiedServerError, is_own, with_server, without_server
 from sessiond.setup.toml_table import with_table, without_table
-from sessiond.toml_names import UneditableTomlError
+from sessiond.toml_edit import UneditableTomlError
 from support.settings_files import written
 
 SERVER = {"type": "stdio", "command": "/a b/sessiond", "args": ["mcp"], "env": {"SESSIOND_HOME": "/h"}}
@@ -154,3 +154,48 @@ def test_a_table_of_an_earlier_setup_is_replaced_and_one_of_others_is_not() -> N
 def test_a_form_that_cannot_be_edited_is_refused(text: str) -> None:
     with pytest.raises(UneditableTomlError):
         with_table(text, "mcp_servers", TABLE)
+
+
+OWN = '[mcp_servers.sessiond]\ncommand = "/old/sessiond"\nargs = [\n"mcp"]\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("", ""),
+        ("\ufeff", ""),
+        ("\ufeff# c\nx = 1\n", "[z]\n"),
+        ("[mcp_servers.a]\nx = 1\n[[skills.config]]\ny = 1\n", "# mine\n\n[mcp_servers.b]\n"),
+        ("[mcp_servers]\n[[many]]\n[z]\n[[many]]\n", "[many.below]\n"),
+        ("[mcp_servers.a]\nenv.B.c = {d = 1}\n", "[[q]]\n"),
+        ('t = """\n[mcp_servers.sessiond]\n"""\n', "t2 = 1\n[y]\nt = '''\n[mcp_servers.sessiond]\n'''\n"),
+        ("l = [\n[],\n]\n", "# mine\n"),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_table_is_taken_out_of_files_of_an_odd_form(before: str, behind: str, end: str) -> None:
+    if behind.startswith("t2"):
+        behind = "[x]\n" + behind
+    text = (before + OWN + behind).replace("\n", end)
+    expected = (before + behind).replace("\n", end)
+    assert without_table(text, "", "mcp_servers") == expected
+    with_it = with_table(text, "mcp_servers", TABLE)
+    assert without_table(with_it, expected, "mcp_servers") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'mcp_servers.sessiond = {command = "/x/sessiond", args = ["mcp"]}\n',
+        'mcp_servers.sessiond.command = "/x/sessiond"\nmcp_servers.sessiond.args = ["mcp"]\n',
+        'mcp_servers = {sessiond = {command = "/x/sessiond", args = ["mcp"]}}\n',
+        '["mcp_servers".sessiond]\ncommand = "/x/sessiond"\nargs = ["mcp"]\n',
+        '[[mcp_servers]]\n[mcp_servers.sessiond]\n',
+        '[[mcp_servers.sessiond]]\n',
+        '[mcp_servers.sessiond\n',
+        "x = " + "[" * 20_000,
+    ],
+)  # fmt: skip
+def test_a_table_of_another_odd_form_is_refused(text: str) -> None:
+    with pytest.raises(UneditableTomlError):
+        without_table(text, "", "mcp_servers")

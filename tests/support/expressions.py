@@ -33,7 +33,7 @@ BOUNDED = {
     "sessiond.server.connection.violations.": "a message of msgspec, which names types and fields of this project",
     "sessiond.session.content.row_text.": "three times the length of a row",
     "sessiond.setup.": "a settings file of the person's own",
-    "sessiond.toml_names": "the person's own configuration",
+    "sessiond.toml_edit": "the person's own configuration",
 }
 """The beginnings of the names of expressions that meet no long foreign text, and the texts that they meet."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
-from sessiond import toml_names
+from sessiond import toml_edit
 from sessiond.error_text import TemplatedError
 from sessiond.setup import hook_settings, server_settings, startup_file, toml_table
 
@@ -92,22 +92,22 @@ class ListedNames(msgspec.Struct, frozen=True, tag="names"):
     folders: tuple[str, ...] = ()
 
     def added(self, text: str) -> str:
-        text = toml_names.with_names(text, self.table, self.key, self.names)
-        return toml_names.with_names(text, self.table, _FOLDERS, self.folders) if self.folders else text
+        text = toml_edit.with_names(text, self.table, self.key, self.names)
+        return toml_edit.with_names(text, self.table, _FOLDERS, self.folders) if self.folders else text
 
     def removed(self, text: str, original: str) -> str:
         if self.folders:
-            text = toml_names.without_names(text, original, self.table, _FOLDERS, self.folders)
-        return toml_names.without_names(text, original, self.table, self.key, self.names)
+            text = toml_edit.without_names(text, original, self.table, _FOLDERS, self.folders)
+        return toml_edit.without_names(text, original, self.table, self.key, self.names)
 
     def narrowed(self, text: str, previous: Addition | None, current: str) -> ListedNames:
         """Return the names that are not in the text; with those of a previous setup that are still there."""
-        now = toml_names.names(current, self.table, self.key)
+        now = toml_edit.names(current, self.table, self.key)
         earlier = [it for it in previous.names if it in now] if isinstance(previous, ListedNames) else []
-        there = toml_names.names(text, self.table, self.key)
+        there = toml_edit.names(text, self.table, self.key)
         wanted = dict.fromkeys((*earlier, *self.names))
         before = previous.folders if isinstance(previous, ListedNames) else ()
-        listed, kept = (toml_names.names(it, self.table, _FOLDERS) for it in (text, current))
+        listed, kept = (toml_edit.names(it, self.table, _FOLDERS) for it in (text, current))
         folders = dict.fromkeys((*(it for it in before if it in kept), *self.folders))
         return msgspec.structs.replace(
             self,

@@ -6,16 +6,15 @@ Every result is checked with the TOML parser: if anything else than the table ha
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from sessiond.setup.server_settings import NAME, OccupiedServerError, is_own
-from sessiond.toml_names import UneditableTomlError
+from sessiond.toml_edit import UneditableTomlError, appendix, header, values, without_blank_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 
 def with_table(text: str, container: str, server: dict[str, Any]) -> str:
@@ -27,14 +26,14 @@ def with_table(text: str, container: str, server: dict[str, Any]) -> str:
         UneditableTomlError: The text is not TOML, or the table cannot be added to it.
         OccupiedServerError: Another server has the name.
     """
-    found = _server(_parsed(text), container)
+    found = _server(text, container)
     if found is not None:
         if {key: found.get(key) for key in server} == server:
             return text
         if not is_own(found):
             raise OccupiedServerError(container)
         text = without_table(text, "", container)
-    result = text + _added(text, container, server)
+    result = text + appendix(text, _lines(container, server))
     if not _differ_by_table(text, result, container, server):
         raise UneditableTomlError(f"{container} has a form to which sessiond adds nothing")
     return result
@@ -51,47 +50,41 @@ def without_table(text: str, original: str, container: str) -> str:
     Raises:
         UneditableTomlError: The text is not TOML, or the table cannot be removed safely.
     """
-    found = _server(_parsed(text), container)
+    found = _server(text, container)
     if found is None or not is_own(found):
         return text
-    added = _added(original, container, found)
-    if text.startswith(original + added):
-        rest = text[len(original) + len(added) :]
-        separator = _end(text) if rest and original and not original.endswith("\n") else ""
-        if _differ_by_table(original + separator + rest, text, container, found):
-            return original + separator + rest
-    table = rf"[ \t]*\[[ \t]*{re.escape(container)}[ \t]*\.[ \t]*{NAME}[ \t]*(?:\.[^\]\r\n]*)?\][^\r\n]*"
-    # Blank lines and comments behind the last value belong to what follows.
-    body = r"(?:(?:[ \t]*(?:#[^\r\n]*)?\r?\n)*[ \t]*[^\s#\[][^\r\n]*(?:\r?\n|\Z))*"
-    parts = list(re.finditer(rf"(?:^\r?\n)?^{table}(?:\r?\n|\Z){body}", text, re.MULTILINE))
-    # Lines of a text may look like the table. They stand before it, unless the user has moved it.
-    for chosen in (parts, *([it] for it in reversed(parts))):
-        result = _without(text, chosen)
-        if _differ_by_table(result, text, container, found):
-            return result
-    raise UneditableTomlError(f"{container}.{NAME} has a form that sessiond does not edit")
+    result = _cut_out(text, container)
+    if result.strip() == original.strip():
+        return original
+    if not _differ_by_table(result, text, container, found):
+        raise UneditableTomlError(f"{container}.{NAME} has a form that sessiond does not edit")
+    return result
 
 
-def _without(text: str, parts: Sequence[re.Match[str]]) -> str:
-    for it in reversed(parts):
-        text = text[: it.start()] + text[it.end() :]
-    return text
+def _cut_out(text: str, container: str) -> str:
+    """Return the text without the tables of the server, each with the blank line before it."""
+    mark = "\ufeff" if text.startswith("\ufeff") else ""
+    text = text.removeprefix(mark)
+    table = rf"{re.escape(container)}[ \t]*\.[ \t]*{NAME}[ \t]*[.\]]"
+    while (place := header(text, table)) is not None:
+        following = header(text, "", place[1])
+        end = _behind_values(text, place[1], len(text) if following is None else following[0])
+        text = without_blank_line(text[: place[0]]) + text[end:]
+    return mark + text
 
 
-def _added(text: str, container: str, server: dict[str, Any]) -> str:
-    """Return what is added behind a text: the table, after a blank line if there is any text."""
-    end = _end(text)
-    separator = "" if not text or text.endswith("\n") else end
-    blank = end if text.strip() else ""
-    return separator + blank + end.join(_lines(container, server)) + end
+def _behind_values(text: str, start: int, end: int) -> int:
+    """Return where the values of a table end: blank lines and comments behind them belong to what follows."""
+    while end > start:
+        line = text.rfind("\n", start, end - 1) + 1 or start
+        if text[line:end].strip() and text[line:end].lstrip()[0] != "#":
+            break
+        end = line
+    return end
 
 
-def _end(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _server(document: dict[str, Any], container: str) -> dict[str, Any] | None:
-    servers = document.get(container)
+def _server(text: str, container: str) -> dict[str, Any] | None:
+    servers = _values(text).get(container)
     if servers is None:
         return None
     if not isinstance(servers, dict):
@@ -117,21 +110,18 @@ def _encoded(value: Any) -> str:
     return msgspec.json.encode(value).decode().replace('","', '", "').replace("\x7f", "\\u007f")
 
 
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        raise UneditableTomlError(f"it is not TOML ({error})") from error
+def _values(text: str) -> dict[str, Any]:
+    return values(text.removeprefix("\ufeff"))
 
 
 def _differ_by_table(without: str, with_it: str, container: str, server: dict[str, Any]) -> bool:
     """Return whether two texts differ by the table only."""
     try:
-        expected = _parsed(without)
+        expected = _values(without)
         servers = expected.setdefault(container, {})
         if NAME in servers:
             return False
         servers[NAME] = server
-        return _parsed(with_it) == expected
+        return _values(with_it) == expected
     except UneditableTomlError:
         return False

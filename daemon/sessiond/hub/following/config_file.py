@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from sessiond import toml_names
+from sessiond import toml_edit
 from sessiond.store.files.folders import write_file
 from sessiond.store.files.syscalls import Syscalls
 
@@ -30,9 +30,9 @@ def write_followed(path: str, names: Sequence[str], folders: Sequence[str] = ())
             before = file.read()
     except FileNotFoundError:
         before = ""
-    after = toml_names.with_list(before, "agents", "follow", names)
+    after = toml_edit.with_list(before, "agents", "follow", names)
     if folders:
-        after = toml_names.with_names(after, "agents", "folders", folders)
+        after = toml_edit.with_names(after, "agents", "folders", folders)
     if after != before:
         _replace(Path(target), after)
 

@@ -148,7 +148,7 @@ async def _change(
     """
     # They load tomllib, which is rarely needed.
     from sessiond.hub.following.config_file import write_followed
-    from sessiond.toml_names import UneditableTomlError
+    from sessiond.toml_edit import UneditableTomlError
 
     server, path = client.server, client.server.locations.config_file
     async with client.hub.following.changing:
