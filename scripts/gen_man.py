@@ -17,7 +17,7 @@ from sessiond import __version__  # noqa: E402
 from sessiond.cli.exit_codes import MEANINGS  # noqa: E402
 from sessiond.cli.help import manual, pages as overview  # noqa: E402
 from sessiond.cli.parse.arguments import Command, Option  # noqa: E402
-from sessiond.cli.table.index import ALIASES, all_commands  # noqa: E402
+from sessiond.cli.table.index import ALIASES, GROUPS, all_commands  # noqa: E402
 
 
 def page() -> str:
@@ -45,7 +45,7 @@ def _lines() -> Iterator[str]:
     )  # fmt: skip
     yield ".SH COMMANDS"
     commands = all_commands()
-    for heading, names in overview.GROUPS:
+    for heading, names in GROUPS.values():
         yield f".SS {_text(heading)}"
         for name in names:
             yield from _command(name, commands[name])
@@ -126,7 +126,7 @@ def _document() -> Iterator[str]:
     ):  # fmt: skip
         yield from (_prose(text), "")
     commands = all_commands()
-    for heading, names in overview.GROUPS:
+    for heading, names in GROUPS.values():
         yield from (f"## {heading}", "")
         for name in names:
             yield from _section(name, commands[name])

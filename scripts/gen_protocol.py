@@ -42,6 +42,7 @@ TARGETS: dict[str, Callable[[str, JsonSchema], str]] = {
     "daemon/schema/sessiond.schema.json": lambda _present, _it: _json(whole_schema()),
     "daemon/schema/metaModel.json": lambda _present, it: _json(metamodel.render(it)),
     "daemon/schema/openrpc.json": lambda _present, it: _json(openrpc.render(it)),
+    "daemon/sessiond/cli/parse/choices.py": python.choices,
     **{path: partial(_methods, topic) for path, topic in python.targets().items()},
 }
 

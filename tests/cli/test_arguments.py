@@ -1,15 +1,15 @@
 """The command line, sorted into the arguments of a command."""
 
 import shlex
+from importlib import import_module
 
 import pytest
 
-from sessiond.cli.help.pages import GROUPS
 from sessiond.cli.help.suggestions import did_you_mean
 from sessiond.cli.main import _load
 from sessiond.cli.parse.arguments import Command, HelpRequested, Option, ParsedArguments, UsageError, parse
 from sessiond.cli.parse.choices import check
-from sessiond.cli.table.index import SIMILAR_COMMANDS, all_commands
+from sessiond.cli.table.index import GROUPS, SIMILAR_COMMANDS, all_commands
 
 DECLARED = all_commands()
 
@@ -67,7 +67,12 @@ def test_help_is_asked_for_anywhere_but_in_a_value(words: list[str]) -> None:
 
 def test_every_verb_is_implemented_and_listed_in_the_help() -> None:
     assert all(callable(_load(command.function)) for command in DECLARED.values())
-    assert sorted(name for _, names in GROUPS for name in names) == sorted(DECLARED)
+    assert [name for _, names in GROUPS.values() for name in names] == list(DECLARED)
+
+
+def test_every_module_declares_the_commands_that_the_index_says_and_no_others() -> None:
+    for module, (_, names) in GROUPS.items():
+        assert tuple(import_module(f"sessiond.cli.table.{module}").COMMANDS) == names
 
 
 def test_every_example_in_the_help_can_be_typed() -> None:

@@ -52,17 +52,8 @@ def test_nothing_is_offered_where_anything_may_stand() -> None:
     assert words("status", "") == []
 
 
-def test_the_few_words_are_those_of_the_protocol() -> None:
-    fields = {
-        "tree --filter": t.TreeParams, "export --format": t.ExportParams, "context --format": t.ContextParams,
-        "list --sort": t.ListParams,
-    }  # fmt: skip
-    for name, params in fields.items():
-        field = name.partition("--")[2]
-        said = str(params.__annotations__[field])
-        alias = {"Filter": t.Filter, "Format": t.Format}.get(said)
-        known = set(get_args(alias)) if alias else set(get_args(params.__annotations__[field]))
-        assert known == set(CHOICES[name]), name
+def test_the_formats_of_export_and_import_are_those_of_the_protocol() -> None:
+    assert set(get_args(t.ExportFormat)) == set(CHOICES["export --format"])
     assert set(get_args(t.Dialect)) == set(CHOICES["import --format"])
 
 

@@ -7,7 +7,7 @@ After an append at the leaf, only the subtree below the former leaf is read. In 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import RpcError
@@ -18,7 +18,7 @@ from sessiond.tui.rows import NOWHERE, Rows
 if TYPE_CHECKING:
     from sessiond.client.daemon import Daemon
 
-FILTERS: tuple[t.Filter, ...] = ("default", "noTools", "userOnly", "labeledOnly", "all")
+FILTERS: tuple[t.Filter, ...] = get_args(t.Filter)
 
 FIRST = 400
 """Rows around the cursor that are read first."""

@@ -10,7 +10,7 @@ from sessiond.cli.help.suggestions import did_you_mean
 from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import style_for
-from sessiond.cli.table.index import ALIASES, all_commands
+from sessiond.cli.table.index import ALIASES, GROUPS, all_commands
 from sessiond.text import pad
 
 TYPE_CHECKING = False
@@ -23,38 +23,6 @@ DESCRIPTION = (
     "sessiond stores the sessions of coding agents, and shares them between editors, terminals and scripts."
 )
 
-GROUPS = (
-    (
-        "Sessions",
-        (
-            "new",
-            "continue",
-            "resume",
-            "list",
-            "top",
-            "search",
-            "recall",
-            "usage",
-            "history",
-            "show",
-            "fork",
-            "rename",
-            "tag",
-            "move",
-        ),
-    ),
-    ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
-    ("The context of a model", ("context", "compact", "configure", "stats", "state")),
-    ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
-    ("Other programs", ("agents", "acp", "import", "export", "redact")),
-    ("Other machines and stores", ("sync", "bundle", "backup", "move-store")),
-    ("Blobs", ("blobs",)),
-    ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
-    ("Set-up", ("setup", "mcp", "hook", "install-service", "uninstall-service", "completion")),
-    ("The protocol", ("rpc", "terminal", "schema")),
-)
-"""Every command, under its heading in help and manual."""
-
 _USAGE = "usage: sessiond COMMAND [...]        sessiond COMMAND --help describes one"
 _DEFAULT_COLUMNS = 80
 
@@ -63,9 +31,9 @@ def overview() -> int:
     """Print the names of all commands, on one screen."""
     style = style_for(sys.stdout)
     print(f"{DESCRIPTION}\n\n{_USAGE}\n")
-    longest = max(len(heading) for heading, _ in GROUPS)
+    longest = max(len(heading) for heading, _ in GROUPS.values())
     columns = (style.columns or _DEFAULT_COLUMNS) - longest - 2
-    for heading, names in GROUPS:
+    for heading, names in GROUPS.values():
         first, *more = _wrapped(", ".join(names), columns)
         print(f"{style(pad(heading, longest), 'bold')}  {first}")
         print(*(f"{'':{longest}}  {line}\n" for line in more), sep="", end="")
@@ -81,7 +49,7 @@ def everything(words: Sequence[str]) -> int:
     print(f"{DESCRIPTION}\n\n{_USAGE}\n")
     commands = all_commands()
     longest = max(map(len, commands))
-    for heading, names in GROUPS:
+    for heading, names in GROUPS.values():
         print(style(heading, "bold"))
         print(
             *aligned([(f"  {name:<{longest}}", commands[name].description) for name in names], style),

@@ -16,6 +16,6 @@ def did_you_mean(name: str, topics: Iterable[str] = (), before: str = "") -> str
     if name in SIMILAR_COMMANDS and not before:
         close = [SIMILAR_COMMANDS[name]]
     else:
-        known = [name for names in GROUPS.values() for name in names]
+        known = [name for _, names in GROUPS.values() for name in names]
         close = get_close_matches(name, [*known, *topics], n=1)
     return f"Did you mean sessiond {before}{close[0]}?" if close else "sessiond --help lists them."

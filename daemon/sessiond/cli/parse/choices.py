@@ -9,15 +9,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import ParsedArguments
 
+# --- Enumerations: written by scripts/gen_protocol.py ---
+_FILTERS = ("default", "noTools", "userOnly", "labeledOnly", "all")
+_FORMATS = ("agent", "openai", "openai-responses", "anthropic", "google")
+_LIST_SORTS = ("updated", "created", "title")
+_USAGE_GROUPINGS = ("day", "model", "agent", "project")
+# --- End of the enumerations ---
+
 CHOICES: dict[str, tuple[str, ...]] = {
-    "tree --filter": ("default", "noTools", "userOnly", "labeledOnly", "all"),
-    "list --sort": ("updated", "created", "title"),
-    "usage --by": ("day", "model", "agent", "project"),
+    "tree --filter": _FILTERS,
+    "list --sort": _LIST_SORTS,
+    "usage --by": _USAGE_GROUPINGS,
     "search --role": ("user", "assistant", "toolResult"),
     "export --format": WRITTEN_FORMATS,
     "resume --in": RESUMING,
-    "context --format": ("agent", "openai", "openai-responses", "anthropic", "google"),
-    "append --format": ("openai", "openai-responses", "anthropic", "google"),
+    "context --format": _FORMATS,
+    "append --format": tuple(name for name in _FORMATS if name != "agent"),
     "import --format": READ_FORMATS,
     "configure --auto-compact": ("on", "off", "default"),
     "blobs [collect]": ("collect",),

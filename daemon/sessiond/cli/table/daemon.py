@@ -1,7 +1,7 @@
-"""Declarations of the commands for the daemon's process and its service."""
+"""Declarations of the commands for the daemon's process."""
 
 from sessiond.cli.parse.arguments import Command, Option
-from sessiond.cli.table.options import JSON, REPORT
+from sessiond.cli.table.options import JSON
 
 COMMANDS: dict[str, Command] = {
     "status": Command(
@@ -49,18 +49,5 @@ COMMANDS: dict[str, Command] = {
         "process:attach",
         (),
         (Option("stdio", "", "the default, and the only mode"),),
-    ),
-    "install-service": Command(
-        "Have systemd (or launchd) listen for the daemon, and start it on demand",
-        "service:install",
-        (),
-        (Option("print", "", "only print the files that it would write"), REPORT),
-        "It writes unit files of this user and enables them. Run it again after an update.",
-    ),
-    "uninstall-service": Command(
-        "Remove the service; commands then start the daemon automatically",
-        "service:uninstall",
-        (),
-        (Option("print", "", "only list the files that it would remove"), REPORT),
     ),
 }

@@ -8,43 +8,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sessiond.cli.parse.arguments import Command
 
-GROUPS: dict[str, tuple[str, ...]] = {
+GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "sessions": (
-        "new",
-        "continue",
-        "resume",
-        "list",
-        "search",
-        "top",
-        "recall",
-        "usage",
-        "history",
-        "show",
-        "fork",
-        "rename",
-        "tag",
-        "move",
+        "Sessions",
+        (
+            "new",
+            "continue",
+            "resume",
+            "list",
+            "top",
+            "search",
+            "recall",
+            "usage",
+            "history",
+            "show",
+            "fork",
+            "rename",
+            "tag",
+            "move",
+        ),
     ),
-    "entries": ("tree", "view", "append", "branch", "diff", "label", "watch"),
-    "context": ("context", "compact", "configure", "stats", "state"),
-    "retention": ("delete", "restore", "trash", "cleanup", "purge", "blobs"),
-    "daemon": (
-        "status",
-        "clients",
-        "stop",
-        "restart",
-        "doctor",
-        "serve",
-        "attach",
-        "install-service",
-        "uninstall-service",
-    ),
-    "agents": ("agents",),
-    "machines": ("sync", "bundle", "backup", "move-store"),
-    "setup": ("setup", "hook", "mcp"),
-    "tools": ("acp", "import", "export", "redact", "completion", "rpc", "terminal", "schema"),
+    "entries": ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
+    "context": ("The context of a model", ("context", "compact", "configure", "stats", "state")),
+    "trash": ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
+    "programs": ("Other programs", ("agents", "acp", "import", "export", "redact")),
+    "machines": ("Other machines and stores", ("sync", "bundle", "backup", "move-store")),
+    "blobs": ("Blobs", ("blobs",)),
+    "daemon": ("The daemon", ("status", "clients", "stop", "restart", "doctor", "serve", "attach")),
+    "setup": ("Set-up", ("setup", "mcp", "hook", "install-service", "uninstall-service", "completion")),
+    "protocol": ("The protocol", ("rpc", "terminal", "schema")),
 }
-"""The commands that each module of this package declares."""
+"""For each module of this package its heading in help and manual, and the commands that it declares, in their order."""
 
 ALIASES: dict[str, str] = {"ls": "list", "rm": "delete"}
 
@@ -63,7 +57,7 @@ SIMILAR_COMMANDS: dict[str, str] = {
 
 def find(name: str) -> Command | None:
     """Return the declaration of a command; None for an unknown name."""
-    return next((_commands(group)[name] for group, names in GROUPS.items() if name in names), None)
+    return next((_commands(group)[name] for group, (_, names) in GROUPS.items() if name in names), None)
 
 
 def all_commands() -> dict[str, Command]:

@@ -1,4 +1,4 @@
-"""Declarations of the commands that connect sessiond with the agents and the shell of this user."""
+"""Declarations of the commands that connect sessiond with the agents, the system and the shell of this user."""
 
 from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import REPORT
@@ -41,5 +41,27 @@ COMMANDS: dict[str, Command] = {
         (),
         "It reads the event from standard input, has the daemon started if the agent is followed and none runs, waits"
         " for no start, and always succeeds. sessiond setup installs it.",
+    ),
+    "install-service": Command(
+        "Have systemd (or launchd) listen for the daemon, and start it on demand",
+        "service:install",
+        (),
+        (Option("print", "", "only print the files that it would write"), REPORT),
+        "It writes unit files of this user and enables them. Run it again after an update.",
+    ),
+    "uninstall-service": Command(
+        "Remove the service; commands then start the daemon automatically",
+        "service:uninstall",
+        (),
+        (Option("print", "", "only list the files that it would remove"), REPORT),
+    ),
+    "completion": Command(
+        "Print the completion script for a shell: bash, zsh or fish",
+        "completion:completion",
+        ("SHELL", "[WORD…]"),
+        (),
+        'In ~/.bashrc or ~/.zshrc: eval "$(sessiond completion bash)", or zsh. The scripts call it with the WORDs of\n'
+        "a command line after --; it then prints the candidates for the last word.",
+        ("sessiond completion fish > ~/.config/fish/completions/sessiond.fish",),
     ),
 }

@@ -1,9 +1,23 @@
-"""Declarations of the commands for other programs: import, export, completion, and the protocol itself."""
+"""Declarations of the commands for other programs: what agents write, import, export and a filter."""
 
 from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import FROM_A_BUNDLE, JSON
 
 COMMANDS: dict[str, Command] = {
+    "agents": Command(
+        "List the agents on this machine, or follow what they write",
+        "agents:agents",
+        ("[follow|unfollow|forget]", "[AGENT…]"),
+        (
+            Option("all", "", "follow: all agents that have sessions here; unfollow: all agents"),
+            Option("yes", "", "forget: move the sessions; without it, forget only says how many there are"),
+            JSON,
+        ),
+        "follow reads the sessions of an agent and returns when it has read the present ones. Lines that the agent\n"
+        "writes later are read, too; its files are never changed. unfollow stops that and keeps the sessions. forget\n"
+        "unfollows and moves the sessions of one agent to the trash.",
+        ("sessiond agents follow --all", "sessiond agents follow claude-code codex"),
+    ),
     "acp": Command(
         "Be an agent of the Agent Client Protocol for an editor: run an agent and record the conversation",
         "acp:acp",
@@ -68,30 +82,4 @@ COMMANDS: dict[str, Command] = {
         "remove. Nothing is stored. search, recall, export and the MCP server do this themselves.",
         ("sessiond show 7c1f --entry a1 | sessiond redact",),
     ),
-    "completion": Command(
-        "Print the completion script for a shell: bash, zsh or fish",
-        "completion:completion",
-        ("SHELL", "[WORD…]"),
-        (),
-        'In ~/.bashrc or ~/.zshrc: eval "$(sessiond completion bash)", or zsh. The scripts call it with the WORDs of\n'
-        "a command line after --; it then prints the candidates for the last word.",
-        ("sessiond completion fish > ~/.config/fish/completions/sessiond.fish",),
-    ),
-    "rpc": Command(
-        "Call any method and print the result",
-        "protocol:rpc",
-        ("METHOD", "[PARAMS]"),
-        (),
-        "PARAMS is a JSON object, or - to read it from standard input.",
-        paged=True,
-    ),
-    "terminal": Command(
-        "Print the identity of this terminal, by which its sessions are found",
-        "protocol:terminal",
-        (),
-        (JSON,),
-        "It does not contact the daemon. Without a terminal it prints nothing, or null with --json, and the exit code"
-        " is 1. For other clients, --json prints a Terminal as the protocol defines it.",
-    ),
-    "schema": Command("Print the JSON Schema of the protocol", "protocol:schema", paged=True),
 }

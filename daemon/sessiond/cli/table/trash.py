@@ -1,4 +1,4 @@
-"""Declarations of the commands for the trash and for blobs."""
+"""Declarations of the commands for the trash."""
 
 from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import CURSOR, FROM_A_BUNDLE, JSON
@@ -63,17 +63,5 @@ COMMANDS: dict[str, Command] = {
         "sessiond blobs collect then collects the blobs that no other session references.",
         ("sessiond purge --days 30 --yes",),
         writes=("trash/purge",),
-    ),
-    "blobs": Command(
-        "Show the total size of blobs, or collect those that no session references",
-        "blobs:blobs",
-        ("[collect]",),
-        (
-            Option("yes", "", "move them to the trash; without it, collect only lists them"),
-            Option("days", "N", "only blobs older than N days (default: as configured, 7)"),
-            JSON,
-        ),
-        "Images and long texts of sessions are stored in blobs. Collected blobs are moved to the trash, with a note.",
-        writes=("blob/collect",),
     ),
 }
