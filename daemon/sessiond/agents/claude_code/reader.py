@@ -190,29 +190,12 @@ class ClaudeReader:
         return second
 
     def _identify(self, found: Iterable[SourceLine], links: Iterable[ChainLine]) -> None:
-        """Set the source id, the parent and the folder.
-
-        A file is named after its session. Older versions wrote a resumed session into a file of another name.
-        """
-        builder, state, stem = self._builder, self._state, self._source.name.partition(".")[0]
+        """Set the source id, the parent, the folder and the origin."""
+        builder, state = self._builder, self._state
         values = [line.value for line in found if line.value is not None]
-        state.session = state.session or _first_text(values, "sessionId")
-        state.cwd = state.cwd or _first_text(values, "cwd")
-        state.version = state.version or _first_text(values, "version")
-        state.has_main = state.has_main or any(not it.is_aside for it in links)
-        if state.forked_from is None:
-            forks = (fields.mapping(it.value.get("forkedFrom")) for it in links)
-            state.forked_from = _first_text(forks, "sessionId")
-        session = state.session or stem
-        if self._is_subagent:
-            builder.source_id, builder.parent_source = f"{session}/{stem}", session
-        else:
-            builder.source_id = stem if _UUID.fullmatch(stem) else session
-        state.project = state.project or self._project(values)
+        self._note_facts(values, links)
+        self._name_source()
         builder.cwd, builder.source_version = state.project or state.cwd or "", state.version
-        builder.parent_source = state.forked_from or builder.parent_source
-        if builder.parent_source is None and session != builder.source_id:
-            builder.parent_source = session  # the session that this file continues
         builder.origin |= self._source.beside
         if not state.line_count:
             builder.take_mark(values[0].get(copy_mark.MARK) if values else None)
@@ -221,6 +204,33 @@ class ClaudeReader:
         for name, value in (("cwd", state.cwd), ("userType", "external"), ("sessionId", state.session)):
             if value is not None:
                 state.carried.setdefault(name, value)
+
+    def _note_facts(self, values: list[dict[str, Any]], links: Iterable[ChainLine]) -> None:
+        """Record the first of each fact that lines tell about their session."""
+        state = self._state
+        state.session = state.session or _first_text(values, "sessionId")
+        state.cwd = state.cwd or _first_text(values, "cwd")
+        state.version = state.version or _first_text(values, "version")
+        state.has_main = state.has_main or any(not it.is_aside for it in links)
+        if state.forked_from is None:
+            forks = (fields.mapping(it.value.get("forkedFrom")) for it in links)
+            state.forked_from = _first_text(forks, "sessionId")
+        state.project = state.project or self._project(values)
+
+    def _name_source(self) -> None:
+        """Set the source id and the parent.
+
+        A file is named after its session. Older versions wrote a resumed session into a file of another name.
+        """
+        builder, state, stem = self._builder, self._state, self._source.name.partition(".")[0]
+        session = state.session or stem
+        if self._is_subagent:
+            builder.source_id, builder.parent_source = f"{session}/{stem}", session
+        else:
+            builder.source_id = stem if _UUID.fullmatch(stem) else session
+        builder.parent_source = state.forked_from or builder.parent_source
+        if builder.parent_source is None and session != builder.source_id:
+            builder.parent_source = session  # the session that this file continues
 
     @property
     def _is_subagent(self) -> bool:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from sessiond.cli.parse.arguments import ParsedArguments
     from sessiond.paths import Locations
-    from sessiond.setup.changes import FileChange
+    from sessiond.setup.changes import ChangeOutcome, FileChange
     from sessiond.setup.survey import FoundAgent
 
 
@@ -37,7 +37,11 @@ def setup(args: ParsedArguments) -> int:
         return _undo(args, locations)
     if unknown := sorted(names - AGENTS.keys()):
         raise UsageError(f"there is no agent {unknown[0]!r}", f"The agents are {listed(list(AGENTS))}.")
-    found = survey.found_agents(os.environ, names)
+    return _install(args, survey.found_agents(os.environ, names), locations)
+
+
+def _install(args: ParsedArguments, found: Sequence[FoundAgent], locations: Locations) -> int:
+    """Show the changes, and make them after a yes. Files that fail do not keep the others from being changed."""
     wanted = _wanted(args, found, locations)
     with journal.opened(locations.state) as opened:
         outcomes = [changes.preview(opened, it) for it in wanted]
@@ -47,14 +51,15 @@ def setup(args: ParsedArguments) -> int:
         agreed = any(it.state == "changed" for it in outcomes) and _agrees(args)
         if agreed:
             outcomes = [changes.install(opened, it) for it in wanted]
-    followed = [it.addition.names for it in wanted if isinstance(it.addition, ListedNames)]
-    if agreed and followed:
-        _tell_daemon("agent/follow", followed[0])
+    if agreed:
+        for it in wanted:
+            if isinstance(it.addition, ListedNames):
+                _tell_daemon("agent/follow", it.addition.names)
     if args.flag("json"):
         print(json.dumps(setup_report.as_json(found, wanted, outcomes, done=agreed), ensure_ascii=False))
     elif agreed:
         setup_report.show_done(wanted, outcomes)
-    return FAILURE if any(it.state == "failed" for it in outcomes) else SUCCESS
+    return _status(outcomes)
 
 
 def _undo(args: ParsedArguments, locations: Locations) -> int:
@@ -70,6 +75,10 @@ def _undo(args: ParsedArguments, locations: Locations) -> int:
         print(json.dumps({"files": [setup_report.outcome_json(it) for it in outcomes]}, ensure_ascii=False))
     else:
         setup_report.show_undone(outcomes)
+    return _status(outcomes)
+
+
+def _status(outcomes: Sequence[ChangeOutcome]) -> int:
     return FAILURE if any(it.state == "failed" for it in outcomes) else SUCCESS
 
 

@@ -64,22 +64,13 @@ async def append_entries(
         StorageFailed: The entries could not be written. Other errors of an append are raised, too.
     """
     spoken = {it.id for it in imported.entries[1 : imported.conversation_count + 1]}
-    leaf = live.tree.pending_leaf_id
-    follows = leaf is None or any(it.id == leaf for it in imported.entries)
     if is_followed:
         new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
-        follows = leaf is None or leaf == followed_from or any(it.id in spoken for it in new)
-    if imported.dialect in STATES:
-        follows = _follows_state(live.tree, leaf)
-    if leaf is not None and recorded.is_recorded(live.tree, imported):
-        # Every process of Gemini CLI begins a file of the session again, with only the context.
-        follows = any(it.id in spoken and it.type == "message" for it in new)
-    if role.is_other:
-        follows = role.leads and (follows or not live.tree.count_messages())
-    if imported.is_cut and is_above(live.tree, imported.leaf, leaf):
-        follows = False  # messages are lost in the file, and not taken back
+    follows = _moves_leaf(
+        live.tree, imported, new, spoken, role=role, followed_from=followed_from, is_followed=is_followed
+    )
     there = {it.id for it in imported.entries}
-    if not new and follows and leaf != imported.leaf:  # an earlier state is there again
+    if not new and follows and live.tree.pending_leaf_id != imported.leaf:  # an earlier state is there again
         await _appended(live, [_leaf_at(live, imported)], _ADVANCING, origin)
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]
@@ -93,6 +84,38 @@ async def append_entries(
             await append_aside(live, batch, origin)
         else:
             await _appended(live, batch, _STAYING, origin)
+
+
+def _moves_leaf(
+    tree: Tree,
+    imported: Imported,
+    new: Sequence[ImportedEntry],
+    spoken: Container[str],
+    *,
+    role: FileRole,
+    followed_from: str | UnsetType | None,
+    is_followed: bool,
+) -> bool:
+    """Return whether the leaf moves to that of the source, by the rules of `append_entries`.
+
+    `spoken` has the ids of the conversation's entries.
+    """
+    leaf = tree.pending_leaf_id
+    if leaf is None:
+        follows = True
+    elif is_followed:
+        follows = leaf == followed_from or any(it.id in spoken for it in new)
+    else:
+        follows = any(it.id == leaf for it in imported.entries)
+    if imported.dialect in STATES:
+        follows = _follows_state(tree, leaf)
+    if leaf is not None and recorded.is_recorded(tree, imported):
+        # Every process of Gemini CLI begins a file of the session again, with only the context.
+        follows = any(it.id in spoken and it.type == "message" for it in new)
+    if role.is_other:
+        follows = role.leads and (follows or not tree.count_messages())
+    # Messages that are lost in a file are not taken back.
+    return follows and not (imported.is_cut and is_above(tree, imported.leaf, leaf))
 
 
 async def append_aside(live: LiveSession, batch: Sequence[bytes], origin: t.Origin) -> None:

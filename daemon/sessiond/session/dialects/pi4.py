@@ -69,43 +69,52 @@ class _Reader:
         return builder.finish()
 
     def _take(self, line: SourceLine, value: dict[str, Any]) -> None:
-        builder, kind = self._builder, value.get("kind")
-        lane = fields.text(value.get("lane"))
+        kind = value.get("kind")
         if kind == "header" and not self._begun:
             self._begun = True
             self._take_header(line, value)
         elif kind in _ENTRY and (name := name_of(value, "id")) is not None and fields.text(value.get("type")):
-            value = {**value, "timestamp": _time(value.get("timestamp"))}
-            parent = name_of(value, "parentId")
-            self._linked.append(Linked(_alone(line, value), value, name, parent, lane or ""))
-            if lane is not None:
-                self._lanes.pop(lane, None)
-                self._lanes[lane] = name
-        elif kind == "lane" and lane is not None:
-            self._lanes.pop(lane, None)
-            self._lanes[lane] = name_of(value, "leafId")
-            builder.record_leaf_move(line, self._lanes[lane])
+            self._take_entry(line, value, name)
+        elif kind == "lane" and (lane := fields.text(value.get("lane"))) is not None:
+            self._set_lane(lane, name_of(value, "leafId"))
+            self._builder.record_leaf_move(line, self._lanes[lane])
         elif kind == "value" and value.get("namespace") == _TIP and (key := fields.text(value.get("key"))):
-            self._lanes.pop(key, None)
-            builder.count("tip")
-            if value.get("op") == "set":
-                self._lanes[key] = name_of(value, "value")
-                newest = self._linked[-1].id if self._linked else None
-                if self._lanes[key] != newest:  # no entry of the same transaction moves it
-                    builder.record_leaf_move(line, self._lanes[key])
+            self._take_tip(line, value, key)
         elif kind == "value" and (fact := _fact(value)) is not None:
             self._facts.append((line, fact))
         elif kind == "fact":
             self._facts.append((line, value))
         else:
-            if "parentId" in value and (name := name_of(value, "id")) is not None:
-                self._others[name] = name_of(value, "parentId")
-            subject = fields.as_text(fields.first(value, "type", "namespace", "register"))
-            builder.preserve(
-                line,
-                f"{fields.as_text(kind)} {subject}".strip() or "without a kind",
-                "it has no counterpart in sessiond",
-            )
+            self._preserve(line, value)
+
+    def _set_lane(self, lane: str, leaf: str | None) -> None:
+        """Set the leaf of a lane, which becomes the newest one."""
+        self._lanes.pop(lane, None)
+        self._lanes[lane] = leaf
+
+    def _take_entry(self, line: SourceLine, value: dict[str, Any], name: str) -> None:
+        value = {**value, "timestamp": _time(value.get("timestamp"))}
+        lane = fields.text(value.get("lane"))
+        self._linked.append(Linked(_alone(line, value), value, name, name_of(value, "parentId"), lane or ""))
+        if lane is not None:
+            self._set_lane(lane, name)
+
+    def _take_tip(self, line: SourceLine, value: dict[str, Any], lane: str) -> None:
+        self._lanes.pop(lane, None)
+        self._builder.count("tip")
+        if value.get("op") != "set":
+            return
+        self._lanes[lane] = name_of(value, "value")
+        newest = self._linked[-1].id if self._linked else None
+        if self._lanes[lane] != newest:  # no entry of the same transaction moves it
+            self._builder.record_leaf_move(line, self._lanes[lane])
+
+    def _preserve(self, line: SourceLine, value: dict[str, Any]) -> None:
+        if "parentId" in value and (name := name_of(value, "id")) is not None:
+            self._others[name] = name_of(value, "parentId")
+        subject = fields.as_text(fields.first(value, "type", "namespace", "register"))
+        kind = f"{fields.as_text(value.get('kind'))} {subject}".strip()
+        self._builder.preserve(line, kind or "without a kind", "it has no counterpart in sessiond")
 
     def _take_header(self, line: SourceLine, value: dict[str, Any]) -> None:
         builder = self._builder

@@ -5,6 +5,7 @@ so that an abandoned branch does not count. A prompt without an answer counts as
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from sessiond.session.content import preview
@@ -25,33 +26,59 @@ _MAX_ENTRIES_READ: Final = 16
 
 def lifecycle_and_model(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:
     """Return the lifecycle of a session, and its default model as `settings` defines it. Reads few entries."""
-    lifecycle: Lifecycle | None = None
-    model: str | None = None
-    changes: list[bytes] = []  # of the default model, the newest first
-    has_changes, is_settled, count = tree.has_kind(_MODEL_CHANGE), False, 0
+    path, count = _PathEnd(has_changes=tree.has_kind(_MODEL_CHANGE)), 0
     for row in _relevant_rows(tree):
-        is_change = tree.kind(row) == _MODEL_CHANGE
-        if not is_change and lifecycle is not None and (model is not None or changes):
-            continue
-        entry = read([row])[0]
-        if is_change:
-            form = model_form(entry)
-            changes += [entry] if form is not None else []
-            is_settled = is_settled or form in ("pi", "omp")
+        if tree.kind(row) == _MODEL_CHANGE:
+            path.take_change(read([row])[0])
+        elif path.needs_messages:
+            path.take_message(read([row])[0])
         else:
-            message = preview.decoded(entry).get("message")
-            if isinstance(message, dict):
-                lifecycle = lifecycle or lifecycle_of(message)
-                model = model or (None if changes else _model_of(message))
+            continue
         count += 1
-        is_settled = is_settled or (not has_changes and model is not None)
-        if count == _MAX_ENTRIES_READ or (lifecycle is not None and is_settled):
+        if count == _MAX_ENTRIES_READ or path.is_known:
             break
-    settings = Settings()
-    for entry in reversed(changes):
-        apply_change(settings, tree, entry)
-    is_inferred = settings.default_is_inferred and model is not None
-    return lifecycle or "empty", model if is_inferred else settings.models.get("default")
+    return path.lifecycle or "empty", path.default_model(tree)
+
+
+@dataclass
+class _PathEnd:
+    """The facts in the entries at the end of a path, which are taken from the leaf upwards."""
+
+    has_changes: bool  # of models, anywhere in the session
+    lifecycle: Lifecycle | None = None
+    model: str | None = None  # of the last answer, if no change is after it
+    changes: list[bytes] = field(default_factory=list)  # of models, the newest first
+    is_settled: bool = False  # a change sets the default model, whatever is before it
+
+    @property
+    def needs_messages(self) -> bool:
+        return self.lifecycle is None or (self.model is None and not self.changes)
+
+    @property
+    def is_known(self) -> bool:
+        is_model_known = self.is_settled or (not self.has_changes and self.model is not None)
+        return self.lifecycle is not None and is_model_known
+
+    def take_change(self, entry: bytes) -> None:
+        form = model_form(entry)
+        if form is not None:
+            self.changes.append(entry)
+        self.is_settled = self.is_settled or form in ("pi", "omp")
+
+    def take_message(self, entry: bytes) -> None:
+        message = preview.decoded(entry).get("message")
+        if not isinstance(message, dict):
+            return
+        self.lifecycle = self.lifecycle or lifecycle_of(message)
+        if self.model is None and not self.changes:
+            self.model = _model_of(message)
+
+    def default_model(self, tree: Tree) -> str | None:
+        settings = Settings()
+        for entry in reversed(self.changes):
+            apply_change(settings, tree, entry)
+        is_inferred = settings.default_is_inferred and self.model is not None
+        return self.model if is_inferred else settings.models.get("default")
 
 
 def _relevant_rows(tree: Tree) -> Iterator[int]:
