@@ -17,6 +17,7 @@ OUTSIDE = ("sessiond.server.lsp.editor.Refused", "sessiond.config_values.Invalid
 BASES = {
     "TemplatedError",
     "HubError",
+    "KnownError",
     "DaemonConnectionError",
     "FramingError",
     "ToolError",

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from sessiond.protocol import types as t
-from sessiond.protocol.advice import ADVICE, GENERAL
+from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.comments import field_comments
-from sessiond.protocol.errors import CODES
+from sessiond.protocol.errors import CODES, KINDS
 from sessiond.protocol.methods import METHODS, NOTIFICATIONS
 from sessiond.protocol.schema import Undocumented, definitions, schema
 
@@ -77,7 +77,7 @@ def test_an_own_error_has_a_code_and_stands_once(name: str) -> None:
 def test_every_kind_has_advice_and_belongs_somewhere() -> None:
     assert ADVICE.keys() == CODES.keys()
     own = {kind for method in METHODS.values() for kind in method.errors}
-    assert own | set(GENERAL) == CODES.keys()
+    assert own | {kind.name for kind in KINDS.values() if kind.general} == CODES.keys()
 
 
 def test_codes_of_ours_lie_outside_the_ranges_that_json_rpc_and_lsp_reserve() -> None:

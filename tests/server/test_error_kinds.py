@@ -12,8 +12,9 @@ import msgspec
 import pytest
 
 from sessiond.hub import errors as hub
+from sessiond.protocol import errors as kinds
 from sessiond.protocol.error_details import StorageDetails
-from sessiond.protocol.errors import CODES, KINDS, STORAGE_FAILED
+from sessiond.protocol.errors import CODES, KINDS, STORAGE_FAILED, ErrorKind
 from sessiond.server import errors
 from sessiond.store import errors as store
 from support import logs
@@ -286,7 +287,7 @@ async def test_a_cancellation_of_nothing_is_nothing(memory: Running, params: Any
 
 def exceptions(module: Any) -> list[type[Exception]]:
     classes = [it for it in vars(module).values() if isinstance(it, type) and issubclass(it, Exception)]
-    return [it for it in classes if it.__module__ == module.__name__ and it is not hub.HubError]
+    return [it for it in classes if it.__module__ == module.__name__ and hasattr(it, "sentence")]
 
 
 @pytest.mark.parametrize("kind", [*exceptions(hub), *exceptions(store), *exceptions(errors)])
@@ -295,7 +296,15 @@ def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]
     assert data.kind != "internal"
     assert code == CODES[data.kind]
     assert data.retryable == KINDS[data.kind].retryable
+    assert isinstance(data.details, KINDS[data.kind].details)
     assert message
+
+
+def test_every_error_kind_of_the_module_is_one_that_a_client_may_receive() -> None:
+    assert [it.name for it in KINDS.values()] == list(KINDS)
+    assert len(set(KINDS)) == sum(
+        name.isupper() and isinstance(it, ErrorKind) for name, it in vars(kinds).items()
+    )
 
 
 def test_an_unforeseen_error_is_reported_under_an_id_that_the_log_has(

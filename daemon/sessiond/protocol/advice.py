@@ -12,23 +12,6 @@ class Advice:
     action: str
 
 
-GENERAL: Final = (
-    "parse",
-    "invalidRequest",
-    "methodNotFound",
-    "invalidParams",
-    "internal",
-    "notInitialized",
-    "canceled",
-    "tooLarge",
-    "overloaded",
-    "unsupportedVersion",
-    "outcomeUnknown",
-    "unreachable",
-    "storeUnreachable",
-)
-"""Error kinds that any method may return."""
-
 ADVICE: Final[dict[str, Advice]] = {
     "parse": Advice("The message is not JSON.", "Fix the client. The `id` of the response is null."),
     "invalidRequest": Advice(

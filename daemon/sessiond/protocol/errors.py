@@ -7,11 +7,12 @@ the ranges that those reserve (decision 0030). `advice` has the text of each kin
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import NoneType
-from typing import Annotated, Any, Final, Generic, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Meta
 
+from sessiond.error_text import TemplatedError
 from sessiond.protocol import error_details as d
 from sessiond.protocol.enums import opened
 from sessiond.protocol.types.shared import Wire
@@ -30,16 +31,17 @@ class ErrorData(Wire, frozen=True):
 
 @dataclass(frozen=True)
 class ErrorKind(Generic[D]):
-    """An error kind: its name, its code, the type of its details (`NoneType` for none), and whether a retry helps.
+    """An error kind: its name, its code, and the type of its details (`NoneType` for none).
 
     A kind is retryable if the same request may succeed later without a change by the client: the cause passes, or
-    somebody else removes it.
+    somebody else removes it. Any method may return a general one.
     """
 
     name: str
     code: int
     details: type[D]
     retryable: bool = False
+    general: bool = False
 
     def data(self, details: D) -> ErrorData:
         """Return the `data` of an error of this kind."""
@@ -55,13 +57,13 @@ class ErrorKind(Generic[D]):
             return None
 
 
-PARSE: Final = ErrorKind("parse", -32700, NoneType)
-INVALID_REQUEST: Final = ErrorKind("invalidRequest", -32600, NoneType)
-METHOD_NOT_FOUND: Final = ErrorKind("methodNotFound", -32601, d.MethodNotFoundDetails)
-INVALID_PARAMS: Final = ErrorKind("invalidParams", -32602, d.InvalidParamsDetails)
-INTERNAL: Final = ErrorKind("internal", -32603, d.InternalDetails)
-NOT_INITIALIZED: Final = ErrorKind("notInitialized", -32002, NoneType)
-CANCELED: Final = ErrorKind("canceled", -32800, NoneType)
+PARSE: Final = ErrorKind("parse", -32700, NoneType, general=True)
+INVALID_REQUEST: Final = ErrorKind("invalidRequest", -32600, NoneType, general=True)
+METHOD_NOT_FOUND: Final = ErrorKind("methodNotFound", -32601, d.MethodNotFoundDetails, general=True)
+INVALID_PARAMS: Final = ErrorKind("invalidParams", -32602, d.InvalidParamsDetails, general=True)
+INTERNAL: Final = ErrorKind("internal", -32603, d.InternalDetails, general=True)
+NOT_INITIALIZED: Final = ErrorKind("notInitialized", -32002, NoneType, general=True)
+CANCELED: Final = ErrorKind("canceled", -32800, NoneType, general=True)
 UNAUTHENTICATED: Final = ErrorKind("unauthenticated", 1401, NoneType)
 SESSION_NOT_FOUND: Final = ErrorKind("sessionNotFound", 1404, d.SessionNotFoundDetails)
 ENTRY_NOT_FOUND: Final = ErrorKind("entryNotFound", 1404, d.EntryNotFoundDetails)
@@ -72,7 +74,7 @@ ALREADY_EXISTS: Final = ErrorKind("alreadyExists", 1409, d.AlreadyExistsDetails)
 CURSOR_EXPIRED: Final = ErrorKind("cursorExpired", 1410, NoneType)
 SESSION_TRASHED: Final = ErrorKind("sessionTrashed", 1410, d.SessionTrashedDetails)
 NOTHING_TO_COMPACT: Final = ErrorKind("nothingToCompact", 1412, NoneType)
-TOO_LARGE: Final = ErrorKind("tooLarge", 1413, d.TooLargeDetails)
+TOO_LARGE: Final = ErrorKind("tooLarge", 1413, d.TooLargeDetails, general=True)
 FOREIGN_DIALECT: Final = ErrorKind("foreignDialect", 1415, d.ForeignDialectDetails)
 WOULD_BREAK_TREE: Final = ErrorKind("wouldBreakTree", 1422, d.WouldBreakTreeDetails)
 INVALID_ENTRY: Final = ErrorKind("invalidEntry", 1422, d.InvalidEntryDetails)
@@ -80,28 +82,30 @@ FOREIGN_WRITER: Final = ErrorKind("foreignWriter", 1423, d.ForeignWriterDetails)
 READ_ONLY: Final = ErrorKind("readOnly", 1423, d.ReadOnlyDetails)
 NO_SUMMARIZER: Final = ErrorKind("noSummarizer", 1424, NoneType)
 SUMMARIZER_FAILED: Final = ErrorKind("summarizerFailed", 1424, NoneType, retryable=True)
-UNSUPPORTED_VERSION: Final = ErrorKind("unsupportedVersion", 1426, d.UnsupportedVersionDetails)
+UNSUPPORTED_VERSION: Final = ErrorKind("unsupportedVersion", 1426, d.UnsupportedVersionDetails, general=True)
 DRAINING: Final = ErrorKind("draining", 1429, d.RetryLaterDetails, retryable=True)
-OVERLOADED: Final = ErrorKind("overloaded", 1429, d.RetryLaterDetails, retryable=True)
+OVERLOADED: Final = ErrorKind("overloaded", 1429, d.RetryLaterDetails, retryable=True, general=True)
 SESSION_DAMAGED: Final = ErrorKind("sessionDamaged", 1500, d.SessionDamagedDetails)
 BLOB_DAMAGED: Final = ErrorKind("blobDamaged", 1500, d.BlobDamagedDetails)
-OUTCOME_UNKNOWN: Final = ErrorKind("outcomeUnknown", 1502, d.OutcomeUnknownDetails)
-UNREACHABLE: Final = ErrorKind("unreachable", 1503, NoneType, retryable=True)
-STORE_UNREACHABLE: Final = ErrorKind("storeUnreachable", 1503, NoneType, retryable=True)
+OUTCOME_UNKNOWN: Final = ErrorKind("outcomeUnknown", 1502, d.OutcomeUnknownDetails, general=True)
+UNREACHABLE: Final = ErrorKind("unreachable", 1503, NoneType, retryable=True, general=True)
+STORE_UNREACHABLE: Final = ErrorKind("storeUnreachable", 1503, NoneType, retryable=True, general=True)
 STORAGE_FULL: Final = ErrorKind("storageFull", 1507, d.StorageDetails, retryable=True)
 STORAGE_FAILED: Final = ErrorKind("storageFailed", 1507, d.StorageDetails, retryable=True)
 
 KINDS: Final[dict[str, ErrorKind[Any]]] = {
-    kind.name: kind
-    for kind in (
-        PARSE, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, NOT_INITIALIZED, CANCELED,
-        UNAUTHENTICATED, SESSION_NOT_FOUND, ENTRY_NOT_FOUND, BLOB_NOT_FOUND, LEAF_CONFLICT, ID_REUSED, ALREADY_EXISTS,
-        CURSOR_EXPIRED, SESSION_TRASHED, NOTHING_TO_COMPACT, TOO_LARGE, FOREIGN_DIALECT, WOULD_BREAK_TREE,
-        INVALID_ENTRY, FOREIGN_WRITER, READ_ONLY, NO_SUMMARIZER, SUMMARIZER_FAILED, UNSUPPORTED_VERSION, DRAINING,
-        OVERLOADED, SESSION_DAMAGED, BLOB_DAMAGED, OUTCOME_UNKNOWN, UNREACHABLE, STORE_UNREACHABLE, STORAGE_FULL,
-        STORAGE_FAILED,
-    )
-}  # fmt: skip
+    it.name: it for it in tuple(vars().values()) if isinstance(it, ErrorKind)
+}
 """Every error kind that a client may receive. A new kind is a change of the protocol."""
 
 CODES: Final[dict[str, int]] = {kind.name: kind.code for kind in KINDS.values()}
+
+
+class KnownError(TemplatedError, Generic[D]):
+    """The base of exceptions that a request is answered with: the class says the kind, the exception its details."""
+
+    kind: ErrorKind[D]
+
+    def details(self) -> D:
+        """Return the details. A class whose kind has none does not define it."""
+        return cast("D", None)

@@ -13,7 +13,7 @@ import msgspec
 
 from sessiond.error_text import TemplatedError
 from sessiond.protocol import error_details, errors, methods, types
-from sessiond.protocol.advice import ADVICE, GENERAL
+from sessiond.protocol.advice import ADVICE
 from sessiond.protocol.comments import field_comments
 from sessiond.protocol.common_fields import COMMON_FIELDS
 from sessiond.protocol.enum_schema import definitions_of_enumerations, name_enumerations
@@ -152,7 +152,7 @@ def _error(kind: errors.ErrorKind[Any]) -> JsonSchema:
     return {
         "code": kind.code,
         "retryable": kind.retryable,
-        "general": kind.name in GENERAL,
+        "general": kind.general,
         "details": {"$ref": f"#/$defs/{kind.details.__name__}"} if has_details else {"type": "null"},
         "description": advice.means,
         "action": advice.action,
