@@ -129,6 +129,12 @@ def test_names_of_any_characters_are_written_and_removed() -> None:
         assert without_names(after, before, "agents", "folders", odd) == before
 
 
+@pytest.mark.parametrize("before", ["", "[agents]\nfolders = []\n", "[agents]\nfolders = [\n  'a',\n]\n"])
+def test_a_name_that_is_not_utf_8_is_refused(before: str) -> None:
+    with pytest.raises(UneditableTomlError):
+        with_names(before, "agents", "folders", ["codex=/\udcff"])
+
+
 def test_only_an_edit_loads_tomlkit() -> None:
     program = (
         "import sys\n"

@@ -132,6 +132,10 @@ def _written(text: str, table: str, key: str, wanted: list[str]) -> str:
     """Return the text with the list in place of the one that is there, or on a new line."""
     import tomlkit
 
+    try:
+        "".join(wanted).encode()
+    except UnicodeEncodeError as error:
+        raise UneditableTomlError(f"a name for {table}.{key} is not UTF-8") from error
     if key in values(text).get(table, {}):
         before, section, after = _section(text, table, key)
         section[table][key] = _relisted(section[table][key], wanted)
