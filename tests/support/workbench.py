@@ -4,12 +4,14 @@ import contextlib
 import json  # noqa: TID251 - settings are written as a person writes them
 import re
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sessiond.paths import Locations
 from support.browsers import Watched, expect
+from support.patience import BOUND
 from support.workbench_server import Server
 
 if TYPE_CHECKING:
@@ -119,8 +121,14 @@ class Window:
         )
         field.press("Enter")
 
-    def palette(self) -> set[str]:
-        """The titles of all commands of ours that the palette lists now."""
+    def has_commands(self, wanted: set[str]) -> None:
+        """Wait until the palette lists exactly these commands of ours: they follow what is shown a moment later."""
+        until = time.monotonic() + BOUND
+        while (found := self._palette()) != wanted and time.monotonic() < until:
+            pass  # opening the palette takes its time
+        assert found == wanted
+
+    def _palette(self) -> set[str]:
         self.page.keyboard.press("F1")
         field = self.page.locator(".quick-input-widget input").first
         expect(field).to_be_focused()

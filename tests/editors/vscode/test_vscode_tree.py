@@ -1,5 +1,6 @@
 """The Tree view in VS Code: the places of rows, clicks, and changes by other clients."""
 
+import re
 import threading
 from collections.abc import Callable
 
@@ -18,12 +19,10 @@ pytestmark = [pytest.mark.editors, pytest.mark.browser, pytest.mark.slow, pytest
 TITLE, WHY, TESTED = "The last line", "Why does it drop the last line?", "It fails, as it should."
 
 
-def levels(window: Window) -> dict[str, str | None]:
-    """The level of each row of the Tree, by its label."""
-    return {
-        row.locator(".label-name").first.inner_text(): row.get_attribute("aria-level")
-        for row in window.tree.rows.all()
-    }
+def has_levels(window: Window, levels: dict[str, str]) -> None:
+    """Wait until these rows of the Tree, named by their labels, have these levels."""
+    for label, level in levels.items():
+        expect(window.tree.row(label)).to_have_attribute("aria-level", level)
 
 
 def leaf_of(teller: Teller, story: Story) -> str:
@@ -36,13 +35,14 @@ def test_the_path_is_one_list_and_another_branch_is_folded_below_its_fork(
     window.open_session(TITLE, WHY)
     expect(window.tree.row("Fix it.")).to_contain_text("1 more")
     path = [WHY, "[the cause] It stops at the last newline.", "Write a failing test first.", TESTED]
-    assert levels(window) == {**dict.fromkeys(path, "1"), "Fix it.": "2"}
+    has_levels(window, {**dict.fromkeys(path, "1"), "Fix it.": "2"})
+    expect(window.tree.rows).to_have_count(len(path) + 1)
     window.tree.toggle("Fix it.")
     expect(window.tree.row("Done: it counts.")).to_be_visible()
-    assert levels(window)["Done: it counts."] == "3"
+    has_levels(window, {"Done: it counts.": "3"})
     teller.append(story.id, *[user(f"and {number}") for number in range(4)])
     expect(window.tree.row("and 3")).to_contain_text("leaf")
-    assert levels(window)["and 3"] == "1"
+    has_levels(window, {"and 3": "1"})
     window.tree.toggle("Fix it.")
     expect(window.tree.row("Done: it counts.")).to_have_count(0)
     expect(window.tree.row("Fix it.")).to_contain_text("1 more")
@@ -60,20 +60,19 @@ def test_a_session_with_forty_forks_is_readable_at_its_leaf(window: Window, tell
         ids += teller.append("forked-talk", user(f"turn {number}"), assistant(f"answer {number}"))
     window.open_session("Forty forks", "answer 40")
     expect(window.tree.row("answer 40")).to_contain_text("leaf")
-    found = levels(window)
-    assert found["answer 40"] == found["turn 40"] == found["answer 39"] == "1"
-    assert found["another try 40"] == "2"
-    assert set(found.values()) - {None} == {"1", "2"}  # None: the row that stays while the list scrolls
+    has_levels(window, {"answer 40": "1", "turn 40": "1", "answer 39": "1", "another try 40": "2"})
+    # The row that stays while the list scrolls has no level.
+    deeper = window.tree.pane.locator("[aria-level]:not([aria-level='1'], [aria-level='2'])")
+    expect(deeper).to_have_count(0)
 
 
 def test_a_row_has_a_complete_text_for_screen_readers(window: Window) -> None:
     window.open_session(TITLE, WHY)
-    spoken = window.tree.row("It stops at the last newline.").get_attribute("aria-label") or ""
-    assert spoken.startswith(
-        "assistant, It stops at the last newline., labeled the cause, 2 branches, on the path"
+    spoken = re.compile(
+        "^assistant, It stops at the last newline., labeled the cause, 2 branches, on the path"
     )
-    leaf = window.tree.row("It fails, as it should.").get_attribute("aria-label") or ""
-    assert ", leaf" in leaf
+    expect(window.tree.row("It stops at the last newline.")).to_have_attribute("aria-label", spoken)
+    expect(window.tree.row("It fails, as it should.")).to_have_attribute("aria-label", re.compile(", leaf"))
 
 
 def test_a_click_shows_the_entry_in_the_transcript(window: Window) -> None:
