@@ -17,7 +17,7 @@ def test_the_way_of_each_request_is_recorded() -> None:
         "context",
         "followed line",
     ]
-    assert "hub.hub:Hub.info" in found["info"]
+    assert "hub.session.description:info_of" in found["info"]
     assert len(found["info"]) < len(found["append"]) < len(found["followed line"])
     assert not any("<" in name.replace("<locals>", "") for entered in found.values() for name in entered)
 

@@ -358,9 +358,9 @@ async def _read_nothing(_followed: FollowedAgent, _path: str) -> None:
 
 
 def ends_of_sources() -> SessionEnds:
-    no_host: Any = None
+    no_sessions: Any = None
     records: Any = _Records()
-    return SessionEnds(no_host, records, _read_nothing, lambda: None)
+    return SessionEnds(no_sessions, records, _read_nothing, lambda: None)
 
 
 def followed_gemini() -> FollowedAgent:

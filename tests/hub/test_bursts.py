@@ -22,7 +22,7 @@ async def test_a_burst_on_a_session_that_must_be_seen_to_first_shares_its_syncs(
             await peer.append(session_id, user("1"), assistant("2"))
         if first == "closed":
             assert daemon.hub is not None
-            await daemon.hub.upkeep.close_session(daemon.hub.open_sessions()[0])
+            await daemon.hub.sessions.close_session(daemon.hub.sessions.all()[0])
         before = disk.called["fdatasync"]
         results = await asyncio.gather(*(peer.append(session_id, user("x")) for _ in range(500)))
         seqs = [result["lastSeq"] for result in results]

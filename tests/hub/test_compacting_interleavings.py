@@ -125,7 +125,7 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
         for entry in stored:
             await check(peer, session_id, entry)
         assert daemon.hub is not None
-        [live] = daemon.hub.open_sessions()
+        [live] = daemon.hub.sessions.all()
         assert (live.appending_jobs, live.pending, daemon.hub.compactions.in_progress(live)) == (
             0,
             False,

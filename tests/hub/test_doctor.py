@@ -210,7 +210,7 @@ async def test_an_old_draft_is_trashed_unless_a_client_has_it_open(home: Path) -
         peer.connection.close()
         await peer.connection.wait_closed()
         assert daemon.hub is not None
-        await daemon.hub.close_unless_in_use(daemon.hub.open_sessions()[0])
+        await daemon.hub.sessions.close_unless_in_use(daemon.hub.sessions.all()[0])
         [stale] = _of((await other.call("server/doctor", fix=True))["findings"], "staleDraft")
         assert stale["fixed"] is True
         assert Path(stale["keptPath"]).parent.name == "trash"

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from sessiond.hub.retention.lineage import Lineage
+from sessiond.hub.lineage import Lineage
 from sessiond.protocol import types as t
 from sessiond.store.errors import StorageFailed
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub.index.tracker import OpenTracker
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from support.columns import entries_of
@@ -32,11 +33,11 @@ class Counted:
         assert daemon.hub is not None
         self.hub = daemon.hub
         self.described: list[str] = []
-        self.tracker = OpenTracker(self.hub.open_sessions, self.describe, lambda _ref: True)
+        self.tracker = OpenTracker(self.hub.sessions.all, self.describe, lambda _ref: True)
 
     def describe(self, live: LiveSession) -> t.SessionInfo:
         self.described.append(live.session_id)
-        return self.hub.info(live)
+        return info_of(live)
 
     async def changed(self) -> int:
         """How many sessions the index would be told of now."""
@@ -54,7 +55,7 @@ async def test_sessions_that_were_only_opened_are_indexed_from_their_files(tmp_p
         for name in names:
             await peer.call("session/open", sessionId=name)
             await peer.call("session/tree", sessionId=name)
-        assert len(daemon.inside.hub.open_sessions()) == 20
+        assert len(daemon.inside.hub.sessions.all()) == 20
         counted = Counted(daemon)
         assert await counted.changed() == 0
         assert counted.tracker.overrides() == {}
@@ -81,9 +82,9 @@ async def test_a_closed_session_is_indexed_from_its_file_again(tmp_path: Path) -
         await counted.changed()
         (ref,) = counted.tracker.overrides()
         await peer.call("session/close", sessionId=name)
-        live = daemon.inside.hub.cached(name)
+        live = daemon.inside.hub.sessions.cached(name)
         assert live is not None
-        await daemon.inside.hub.close_unless_in_use(live)
+        await daemon.inside.hub.sessions.close_unless_in_use(live)
         assert (await counted.tracker.changes()).released == {ref}
         assert counted.tracker.overrides() == {}
 

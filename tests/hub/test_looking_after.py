@@ -25,7 +25,7 @@ def inside(daemon: Running) -> Hub:
 
 
 def the(daemon: Running, session_id: str) -> LiveSession:
-    live = inside(daemon).cached(session_id)
+    live = inside(daemon).sessions.cached(session_id)
     assert live is not None
     return live
 
@@ -43,11 +43,11 @@ async def test_a_session_that_nobody_uses_is_let_go_of_and_found_again(memory: R
     await peer.append(session_id, user("1"), assistant("2"))
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
     await inside(memory).upkeep.sweep()
-    assert inside(memory).open_sessions()
+    assert inside(memory).sessions.all()
     await peer.call("session/close", sessionId=session_id)
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
     await inside(memory).upkeep.sweep()
-    assert not inside(memory).open_sessions()
+    assert not inside(memory).sessions.all()
     assert (await peer.append(session_id, user("3")))["lastSeq"] == 3
 
 
@@ -66,7 +66,7 @@ async def test_of_many_sessions_that_no_client_has_open_only_the_last_used_stay_
     for number in range(count):
         the(memory, f"session-{number:03}").used_at -= 500 - number
     await inside(memory).upkeep.sweep()
-    stay = sorted(it.session_id for it in inside(memory).open_sessions())
+    stay = sorted(it.session_id for it in inside(memory).sessions.all())
     assert stay == ["session-001", *(f"session-{number:03}" for number in range(6, count))]
     assert (await peer.call("session/list", limit=1000, withTotal=True))["totalCount"] == count
     assert len((await peer.call("session/search", query="needle", limit=100))["hits"]) == count
@@ -82,12 +82,12 @@ async def test_a_session_that_long_work_reads_stays_open(memory: Running, cwd: s
     working = asyncio.create_task(live.drive(_held(hold := [True])))
     await asyncio.sleep(0)
     await inside(memory).upkeep.sweep()
-    assert inside(memory).open_sessions() == [live]
+    assert inside(memory).sessions.all() == [live]
     hold[0] = False
     await working
     live.used_at -= IDLE_SECONDS + 1
     await inside(memory).upkeep.sweep()
-    assert inside(memory).open_sessions() == []
+    assert inside(memory).sessions.all() == []
 
 
 def _held(hold: list[bool]) -> Generator[None, None, None]:
@@ -105,7 +105,7 @@ async def test_a_session_that_somebody_may_want_is_kept(memory: Running, cwd: st
         await peer.call("session/subscribe", sessionId=session_id)
     the(memory, session_id).used_at -= IDLE_SECONDS + 1
     await inside(memory).upkeep.sweep()
-    assert inside(memory).open_sessions()
+    assert inside(memory).sessions.all()
 
 
 async def test_a_replaced_file_that_nobody_holds_is_let_go_of(memory: Running, cwd: str) -> None:
@@ -117,7 +117,7 @@ async def test_a_replaced_file_that_nobody_holds_is_let_go_of(memory: Running, c
     path = memory.files()[0]
     path.write_bytes(path.read_bytes()[:-20])
     await inside(memory).upkeep.sweep()
-    assert not inside(memory).open_sessions()
+    assert not inside(memory).sessions.all()
     await peer.until(lambda it: bool(it.told("session/lagged")))
     assert (await peer.call("session/info", sessionId=session_id))["session"]["entryCount"] == 1
 
@@ -217,7 +217,7 @@ async def test_the_end_is_orderly_where_the_disk_refuses_and_says_so(tmp_path: P
         disk.refuse("fsync")
         with pytest.raises(StorageFailed):
             await inside(daemon).close()
-        assert not inside(daemon).open_sessions()
+        assert not inside(daemon).sessions.all()
     assert peer.is_closed.is_set()
     async with running(tmp_path) as daemon:
         assert len((await (await daemon.attach()).call("session/list"))["sessions"]) == 2

@@ -80,7 +80,7 @@ async def test_a_new_daemon_knows_which_rows_views_omit(tmp_path: Path) -> None:
     path = await created(tmp_path)
     async with running(tmp_path) as daemon:
         session, _ = await opened(await daemon.attach(), path)
-        live = daemon.inside.hub.cached(session["sessionId"])
+        live = daemon.inside.hub.sessions.cached(session["sessionId"])
         assert live is not None
         assert len(live.outline.silent) == live.tree.committed == 4
 

@@ -479,10 +479,10 @@ async def test_a_thousand_appends_of_eight_clients_to_a_closed_session_keep_each
 async def close_everywhere(daemon: Running, session_id: str) -> None:
     """Make the daemon let go of a session, as if nobody had used it for long; as a process it stays open."""
     if daemon.hub is not None:
-        [live] = [it for it in daemon.hub.open_sessions() if it.session_id == session_id]
+        [live] = [it for it in daemon.hub.sessions.all() if it.session_id == session_id]
         live.holders.clear()
-        await daemon.hub.upkeep.close_session(live)
-        assert daemon.hub.cached(session_id) is None
+        await daemon.hub.sessions.close_session(live)
+        assert daemon.hub.sessions.cached(session_id) is None
 
 
 @pytest.mark.parametrize("bursts", [1, 3, 17])

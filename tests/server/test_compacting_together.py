@@ -184,10 +184,10 @@ async def test_a_session_is_kept_open_while_a_summary_is_written(memory: Running
     peer, session_id, writer, asked = await begun(memory, cwd)
     await peer.call("session/close", sessionId=session_id)
     assert memory.hub is not None
-    [live] = memory.hub.open_sessions()
+    [live] = memory.hub.sessions.all()
     live.used_at -= 3600
     await memory.hub.upkeep.sweep()
-    assert memory.hub.open_sessions() == [live]
+    assert memory.hub.sessions.all() == [live]
     writer.answer()
     await asked
     assert not live.appending_jobs

@@ -115,7 +115,7 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
             )
         case "draining":
             assert at.daemon.hub is not None
-            at.daemon.hub.draining = True
+            at.daemon.hub.sessions.draining = True
             return await append(user("x"))
         case "sessionDamaged":
             (tmp_path / "none.jsonl").write_bytes(b"")
@@ -140,7 +140,7 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
 
 async def internal(at: OnADisk, peer: Peer, session_id: str) -> Refused:
     assert at.daemon.hub is not None
-    live = at.daemon.hub.cached(session_id)
+    live = at.daemon.hub.sessions.cached(session_id)
     assert live is not None
     live._reader.outline = None  # type: ignore[assignment]  # what must not happen
     return await refusal(peer.call("session/tree", sessionId=session_id))
@@ -221,7 +221,7 @@ async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
     peer, session_id = await started(on_a_disk.daemon, cwd)
     await peer.append(session_id, user("1", id="a"))
     assert on_a_disk.daemon.hub is not None
-    on_a_disk.daemon.hub.draining = True
+    on_a_disk.daemon.hub.sessions.draining = True
     writes: dict[str, dict[str, Any]] = {
         "append": {"entries": [user("x")]}, "branch": {"entryId": None},
         "label": {"entryId": "a", "label": "x"}, "rename": {"title": "x"}, "tag": {"add": ["x"]}, "fork": {},

@@ -38,7 +38,7 @@ async def leaves_nothing(daemon: Running, peer: Peer) -> None:
     await until(lambda: client_id not in server.clients)
     await until(lambda: gc.collect() is not None and ref() is None)
     assert daemon.hub is not None
-    for live in daemon.hub.open_sessions():
+    for live in daemon.hub.sessions.all():
         assert client_id not in live.holders
         assert client_id not in live.subscribers
 

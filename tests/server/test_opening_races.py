@@ -76,7 +76,7 @@ async def test_a_session_that_is_opened_by_the_path_it_had_as_a_draft_is_one_ses
         opening = [outcome(other.call("session/open", path=str(draft))) for other in others]
         assert set(await asyncio.gather(*opening)) <= {"answered", *NOT_THERE}
         await promoting
-        assert len(daemon.inside.hub.open_sessions()) == 1
+        assert len(daemon.inside.hub.sessions.all()) == 1
 
 
 async def test_a_request_for_a_session_whose_creation_the_disk_refuses_fails_as_not_found(

@@ -160,7 +160,7 @@ async def test_a_session_that_cannot_be_written_fast_enough_refuses_what_would_n
         peer, session_id = await started(daemon, cwd)
         others = [await daemon.attach() for _ in range(3)]
         assert daemon.hub is not None
-        log = daemon.hub.cached(session_id)
+        log = daemon.hub.sessions.cached(session_id)
         assert log is not None
         with disk.hold("fdatasync"):
             first = await flood(peer, session_id, 1, 90_000)

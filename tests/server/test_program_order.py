@@ -111,7 +111,7 @@ async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory
         by_path = peer.send("session/open", path=path)
         assert (await by_id)["session"]["lastSeq"] == (await by_path)["session"]["lastSeq"] == number
     await peer.call("session/close", sessionId=session_id)
-    memory.inside.hub.open_sessions()[0].used_at = 0
+    memory.inside.hub.sessions.all()[0].used_at = 0
     opened = peer.send("session/open", path=path)
     peer.send("session/append", sessionId=session_id, entries=[user("x", id="after")])
     await opened

@@ -61,7 +61,7 @@ async def test_entries_of_both_have_one_order_and_each_is_below_the_one_before(m
     made = await asyncio.gather(*appends)
     assert sorted(it["seq"] for answer in made for it in answer["entries"]) == list(range(3, 43))
     for member in members:
-        await until(lambda member=member: member.daemon.hub.cached(session_id).tree.committed == 43)  # type: ignore[misc]
+        await until(lambda member=member: member.daemon.hub.sessions.cached(session_id).tree.committed == 43)  # type: ignore[misc]
     entries = await lines_of(members[0].peer, session_id)
     assert [it["parentId"] for it in entries[1:]] == [it["id"] for it in entries[:-1]]
     batches = list(zip(names_of(entries[2::2]), names_of(entries[3::2]), strict=True))

@@ -426,9 +426,9 @@ async def test_tags_that_many_add_at_once_are_all_there(daemon: Running, cwd: st
 async def test_after_a_refused_tag_the_next_is_taken(memory: Running, cwd: str) -> None:
     peer, session_id = await talk(memory, cwd)
     assert memory.hub is not None
-    memory.hub.draining = True
+    memory.hub.sessions.draining = True
     assert (await refusal(peer.call("session/tag", sessionId=session_id, add=["x"]))).kind == "draining"
-    memory.hub.draining = False
+    memory.hub.sessions.draining = False
     assert (await peer.call("session/tag", sessionId=session_id, add=["x"]))["session"]["tags"] == ["x"]
 
 

@@ -5,14 +5,15 @@ request opens the session that the first request created.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
-from sessiond.hub import clock
 from sessiond.hub.discovery.resume import Continued, ResumeService
 from sessiond.hub.errors import CommandReused, Damaged, ForeignDialect, SessionNotFound, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, Intent
+from sessiond.hub.new_sessions import ForkedSession, NewSessions, new_session_id
 from sessiond.hub.session.blob_resolution import missing_of
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import command_ids
 from sessiond.session.tree.command_ids import CommandRecord
@@ -20,28 +21,6 @@ from sessiond.store.errors import LogExists
 
 if TYPE_CHECKING:
     from sessiond.hub.idempotency.journal import Entry
-
-
-class ForkedSession(NamedTuple):
-    """A session that a fork created, and the hashes of the blobs that its entries name and no store has."""
-
-    live: LiveSession
-    missing_blobs: list[str]
-
-
-class CreationHost(Protocol):
-    """The methods of the hub that creation uses."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open and return the session with this id."""
-
-    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """Create a session."""
-
-    def fork(
-        self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
-    ) -> Callable[[], Awaitable[ForkedSession]]:
-        """Return a function that creates a session from the current path of another session."""
 
 
 class CreateAnswer(t.Wire, frozen=True):
@@ -62,16 +41,14 @@ class ResumeAnswer(t.Wire, frozen=True):
     duplicate: bool = False
 
 
-def new_session_id(command: CommandRecord | None) -> str:
-    """Return the id for a session whose request names none: derived from the command, or random without one."""
-    return clock.session_id() if command is None else command_ids.session_id_of(command.id)
-
-
 class IdempotentCreation:
     """Creates sessions, at most one for each command."""
 
-    def __init__(self, sessions: CreationHost, known: Commands, resume_service: ResumeService) -> None:
-        self._sessions = sessions
+    def __init__(
+        self, opened: OpenSessions, new: NewSessions, known: Commands, resume_service: ResumeService
+    ) -> None:
+        self._open = opened
+        self._new = new
         self._commands = known
         self._resume_service = resume_service
         known.settle_with(m.CREATE, self._settle)
@@ -92,7 +69,7 @@ class IdempotentCreation:
         """
         command = self._commands.of(m.CREATE, params)
         return await self._once(
-            command, params.id, lambda: self._sessions.create(params, command), durable=not params.ephemeral
+            command, params.id, lambda: self._new.create(params, command), durable=not params.ephemeral
         )
 
     async def fork(
@@ -108,7 +85,7 @@ class IdempotentCreation:
 
         async def make() -> LiveSession:
             nonlocal missing
-            live, missing = await self._sessions.fork(await find(), params, command)()
+            live, missing = await self._new.fork(await find(), params, command)()
             return live
 
         live, is_repeated = await self._once(command, None, make)
@@ -180,7 +157,7 @@ class IdempotentCreation:
             LogExists: The session was not created by this command.
             CommandReused: The header records the command with other params.
         """
-        live = await self._sessions.session(session_id)
+        live = await self._open.session(session_id)
         mark = None if live.tree.header is None else live.tree.header.sessiond_command
         if command is None or live.session_id != session_id or mark is None or mark.id != command.id:
             raise LogExists(session_id)
@@ -189,7 +166,7 @@ class IdempotentCreation:
         return live
 
     async def _again(self, session_id: str) -> LiveSession:
-        live = await self._sessions.session(session_id)
+        live = await self._open.session(session_id)
         if live.session_id != session_id:
             raise SessionNotFound(session_id)  # the id is only a prefix of another session's id
         return live

@@ -1,19 +1,18 @@
 """The hub: composes the parts that find, create, list, maintain and close the sessions of this process."""
 
-import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 
 from sessiond.config import Config
-from sessiond.hub import session_info
-from sessiond.hub.creation import ForkedSession, IdempotentCreation
+from sessiond.hub.creation import IdempotentCreation
 from sessiond.hub.discovery.resume import ResumeService
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.disk_space import DiskSpaceMonitor
-from sessiond.hub.errors import Draining, SessionTrashed
+from sessiond.hub.errors import SessionTrashed
 from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.following.service import AgentFollowing
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
+from sessiond.hub.lineage import Lineage
 from sessiond.hub.moves import SessionMoves
 from sessiond.hub.native.service import NativeSessions
 from sessiond.hub.new_sessions import NewSessions
@@ -24,14 +23,13 @@ from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import collect
 from sessiond.hub.retention.cleanup import Cleanup
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED, Deletion
-from sessiond.hub.retention.lineage import Lineage
 from sessiond.hub.retention.trash_requests import TrashRequests
 from sessiond.hub.retention.trash_results import deleted
 from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
-from sessiond.hub.session.log_reader import LogReader, ReadableSession
 from sessiond.hub.session.observers import GrowthObservers, ListObserver, SessionObserver
-from sessiond.hub.session.registry import Load, OpenSessions
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.summaries.automatic import AutoCompaction
 from sessiond.hub.summaries.branching import Branches
 from sessiond.hub.summaries.compacting import Compactions
@@ -44,10 +42,9 @@ from sessiond.hub.upkeep import Upkeep
 from sessiond.hub.usage.service import UsageReports
 from sessiond.paths import Locations
 from sessiond.protocol import methods as m, types as t
-from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
-from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.store.errors import StorageFailed
 
 
 class Hub:
@@ -80,7 +77,6 @@ class Hub:
         sync_path: str | None = None,
     ) -> None:
         config = config or Config()
-        self.draining = False
         self.terminals = Terminals(files)
         self.lineage = Lineage(self._all_sessions)
         self._files = files
@@ -90,46 +86,48 @@ class Hub:
         self.commands.settle_with(m.HISTORY_ADD, self.history.settle_add)
         self.commands.settle_with(m.HISTORY_DELETE, self.history.settle_delete)
         self.index = Index(
-            files, index_path, lambda: self._open.diverged(), self.info, lambda: self.exchange.is_importing,
+            files, index_path, lambda: self.sessions.diverged(), info_of, lambda: self.exchange.is_importing,
             lambda until: self.following.unread(until),
         )  # fmt: skip
         trash = Trash(files, memory)
-        self._open = OpenSessions(files, memory, self.index, trash)
+        self.sessions = OpenSessions(files, memory, self.index, trash)
+        self.sessions.log_moved = self._log_moved
         self.disk_space = DiskSpaceMonitor(files)
-        self.deletion = Deletion(self, self._open, trash, files, memory, self.commands)
-        self.sync = Synchronization(
-            self, files, trash, open_sessions=self.open_sessions, ref_of=self._open.ref_of,
-            open_for_reading=self._open.open_for_reading, records_path=sync_path,
-        )  # fmt: skip
+        self.deletion = Deletion(self.sessions, trash, files, memory, self.commands)
+        self.sync = Synchronization(files, trash, self.sessions, sync_path)
         self.trash_requests = TrashRequests(
-            self, self._open, trash, self.index, memory, self.commands, self.sync.purging, self.sync.restored
+            self.sessions, trash, self.index, memory, self.commands, self.sync.purging, self.sync.restored
         )
-        self.moves = SessionMoves(self, self._open, files, self.commands)
-        self.resume_service = ResumeService(self, files, self.index, self.terminals)
-        self.creation = IdempotentCreation(self, self.commands, self.resume_service)
-        self.cleanup = Cleanup(files, self.index, self._open, self.deletion, self.terminals)
+        self.moves = SessionMoves(self.sessions, files, self.commands)
+        self.new_sessions = NewSessions(files, memory, self.sessions, self.lineage)
+        self.resume_service = ResumeService(
+            self.sessions, self.new_sessions, files, self.index, self.terminals
+        )
+        self.creation = IdempotentCreation(
+            self.sessions, self.new_sessions, self.commands, self.resume_service
+        )
+        self.cleanup = Cleanup(files, self.index, self.sessions, self.deletion, self.terminals)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(config.summarizer)
-        self.exchange = Exchange(self, files, secret_rules_folder, imports_path)
+        self.exchange = Exchange(self.sessions, files, secret_rules_folder, imports_path)
         self.recall = Recall(self.index, self.exchange.provider_keys)
         self.redaction = TextRedaction(self.exchange.provider_keys)
         self.usage = UsageReports(self.index)
-        self.following = AgentFollowing(self, self.exchange)
+        self.following = AgentFollowing(self.sessions, self.exchange)
         self.following.configure(config.agents)
         self.native_sessions = NativeSessions(imports_path, self.exchange)
         self._jobs = Jobs()
         self.compactions = Compactions(files, config.compaction, self.summarizers, self._jobs)
         self.branches = Branches(config.compaction, self.summarizers, self._jobs)
         self._auto = AutoCompaction(config.compaction, self.compactions, self.summarizers)
-        self._open.growth_observer = self._observers = GrowthObservers(self._auto)
-        self._new = NewSessions(files, memory, self._open, self.lineage, self.refuse_when_draining)
+        self.sessions.growth_observer = self._observers = GrowthObservers(self._auto)
         self.add_list_observer(self.index.updater)
-        self.upkeep = Upkeep(files, self._open, self._observers, self.disk_space, self.terminals)
-        self.repairs = LogRepairs(files, self._open)
+        self.upkeep = Upkeep(files, self.sessions, self._observers, self.disk_space, self.terminals)
+        self.repairs = LogRepairs(files, self.sessions)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""
-        self._open.observer = observer
+        self.sessions.observer = observer
 
     def add_list_observer(self, list_observer: ListObserver[LiveSession]) -> Callable[[], None]:
         """Add an observer that is called when sessions grow or their files are written.
@@ -148,108 +146,24 @@ class Hub:
         for part in (self.compactions, self.branches, self._auto):
             part.configured = config.compaction
 
-    def refuse_when_draining(self) -> None:
-        """Raise `Draining` if the daemon is stopping."""
-        if self.draining:
-            raise Draining
-
-    def log_moved(self, ref: str) -> None:
-        """Update the index and the lineage: a log was added or removed at `ref`."""
+    def _log_moved(self, ref: str) -> None:
         self.index.updater.written({ref})
         self.lineage.forget()
-
-    # --- finding ---------------------------------------------------------------------------------------
-
-    def open_sessions(self) -> list[LiveSession]:
-        """Return all open sessions."""
-        return self._open.all()
-
-    def cached(self, session_id: str) -> LiveSession | None:
-        """Return the session if it is open under exactly this id."""
-        return self._open.cached(session_id)
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open and return the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
-        return await self._open.session(session_id)
-
-    async def ref_of(self, session_id: str) -> str:
-        """Return the ref of the session with this id. Raises `SessionNotFound`, `SessionTrashed`."""
-        return await self._open.ref_of(session_id)
-
-    def blobs_of(self, session: ReadableSession) -> SessionBlobs:
-        """Return the blobs of a session on disk, open or not."""
-        return session.blobs if isinstance(session, LiveSession) else self._open.blobs_of(session.log)
-
-    async def at_path(self, path: str) -> LiveSession:
-        """Open and return the session in a file. Raises `SessionNotFound`, `Damaged`; `LogExists` for a used id."""
-        return await self._open.at_path(path)
-
-    def open_for_reading(
-        self, path: str, load: Load = LogReader.load
-    ) -> contextlib.AbstractAsyncContextManager[ReadableSession]:
-        """Load the session in a file for reading only; see `OpenSessions.open_for_reading`."""
-        return self._open.open_for_reading(path, load)
-
-    async def session_id_at(self, path: str) -> str | None:
-        """Return the id of the session in a file, open or not; None if there is none."""
-        return await self._open.session_id_at(path)
-
-    # --- creating --------------------------------------------------------------------------------------
-
-    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """Create a session without entries; see `NewSessions.create`."""
-        return await self._new.create(params, command)
-
-    def fork(
-        self, source: LiveSession, params: t.ForkParams, command: CommandRecord | None = None
-    ) -> Callable[[], Awaitable[ForkedSession]]:
-        """Prepare a fork of another session; see `NewSessions.fork`."""
-        return self._new.fork(source, params, command)
 
     # --- listing ---------------------------------------------------------------------------------------
 
     async def _all_sessions(self) -> list[t.SessionSummary]:
         """Return the sessions on disk and in memory."""
-        in_memory = [self.info(live) for live in self.open_sessions() if live.ephemeral]
+        in_memory = [info_of(live) for live in self.sessions.all() if live.ephemeral]
         return [*await self.index.all_sessions(), *in_memory]
-
-    async def resolve(self, params: t.ResolveParams) -> t.ResolveResult:
-        """Return the sessions whose id is `params.query` or begins with it."""
-        return await self._open.resolve(params, self.list_row)
-
-    def list_row(self, live: LiveSession) -> t.ListedSession:
-        """Return the list row of an open session."""
-        return session_info.list_row(self.info(live), live.tree, live.read_rows)
 
     async def search(self, params: t.SearchParams) -> t.SearchResult:
         """Search all sessions on disk, or one of them.
 
         Raises `SessionNotFound`, `SessionTrashed`, `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
-        ref = None if params.session_id is None else await self._open.ref_of(params.session_id)
+        ref = None if params.session_id is None else await self.sessions.ref_of(params.session_id)
         return await self.index.search(params, ref, await self.redaction.cleaner() if params.redact else str)
-
-    def info(self, live: LiveSession) -> t.SessionInfo:
-        """Return the `SessionInfo` of an open session.
-
-        If the file cannot be read any more, the result has only the facts in the tree.
-        """
-        key = live.facts_key()
-        if live.cached_info is None or live.cached_info[0] != key:
-            try:
-                live.cached_info = key, self._info(live, live.read_rows)
-            except (StorageFailed, LogReplaced):
-                # Not cached, because the failure may be temporary.
-                return self._info(live, lambda rows: [b"{}"] * len(rows))
-        return live.cached_info[1]
-
-    def _info(self, live: LiveSession, read: Callable[[Sequence[int]], list[bytes]]) -> t.SessionInfo:
-        return session_info.session_info(
-            live.tree, read, session_id=live.session_id, path=live.log.path,
-            draft=live.is_draft, size=live.tree.end,
-            ephemeral=live.ephemeral, read_only=live.read_only is not None, write_block=live.write_block,
-            stale=live.log.stale, log_id=live.log.log_id,
-        )  # fmt: skip
 
     # --- blobs -----------------------------------------------------------------------------------------
 
@@ -262,8 +176,8 @@ class Hub:
     ) -> t.BlobCollectResult:
         """Move unreferenced blobs on disk to the trash; see `retention.blob_collection`."""
         return await collect(
-            self._files, self.open_sessions, grace=grace, dry_run=dry_run,
-            report=report, refuse_when_closing=self.refuse_when_draining,
+            self._files, self.sessions.all, grace=grace, dry_run=dry_run,
+            report=report, refuse_when_closing=self.sessions.refuse_when_draining,
         )  # fmt: skip
 
     # --- closing ---------------------------------------------------------------------------------------
@@ -288,25 +202,21 @@ class Hub:
         if not was_holder or live.ephemeral:
             return None
         await live.flush()  # earlier appends count: an assistant message promotes a draft session
-        if live.holders or live.awaits_holder or not self._open.has(live):
+        if live.holders or live.awaits_holder or not self.sessions.has(live):
             return None
         if await self._files.release(live.log.ref):
             return None
-        if live.holders or not live.is_draft or not self._open.has(live):
+        if live.holders or not live.is_draft or not self.sessions.has(live):
             return None
         live.closing_error = SessionTrashed(live.session_id)
         path = live.log.ref
-        async with self._open.leaving(path):
+        async with self.sessions.leaving(path):
             try:
                 about = self.deletion.about(live, client_id)
                 place = await self._files.trash(live.log, CLOSED_UNANSWERED, about)
             finally:
                 await live.close()
         return deleted(live.session_id, path, place)
-
-    async def close_unless_in_use(self, live: LiveSession) -> None:
-        """Close a session unless it is in use: see `LiveSession.is_in_use`."""
-        await self.upkeep.close_unless_in_use(live)
 
     @property
     def stores(self) -> tuple[Store, Store]:
@@ -330,27 +240,27 @@ class Hub:
 
     async def flush(self) -> int:
         """Wait until every open session is synced. Returns the number of sessions that had something to sync."""
-        return sum([await live.flush() for live in self.open_sessions()])
+        return sum([await live.flush() for live in self.sessions.all()])
 
     async def cancel_jobs(self) -> None:
         """Stop accepting writes, finish the summaries that are being stored, and cancel those that are awaited."""
-        self.draining = True
+        self.sessions.draining = True
         await self._auto.close()
         await self._jobs.close()
 
     async def close(self) -> None:
         """Finish all work and close all sessions. Raises the first `StorageFailed` after everything is closed."""
         await self.cancel_jobs()
-        self._open.close()
+        self.sessions.close()
         await self.index.close()
         await self.history.close()
         await self.commands.close()
         await self.exchange.close()
         await self.sync.close()
         refusals: list[StorageFailed] = []
-        for live in self.open_sessions():
+        for live in self.sessions.all():
             try:
-                await self.upkeep.close_session(live)
+                await self.sessions.close_session(live)
             except StorageFailed as refusal:
                 refusals.append(refusal)
         await self._files.close()

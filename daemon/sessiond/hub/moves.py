@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from sessiond.hub import session_info
 from sessiond.hub.errors import Damaged, ForeignDialect, IncompatibleParams, SessionNotFound, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, Intent, refuse_reused
-from sessiond.hub.retention.host import RetentionHost
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import methods as m, types as t
@@ -22,10 +22,7 @@ _BY_DAEMON: Final = t.Origin(kind="daemon")
 class SessionMoves:
     """Carries out `session/move` in one store."""
 
-    def __init__(
-        self, sessions: RetentionHost, opened: OpenSessions, files: Store, commands: Commands
-    ) -> None:
-        self._sessions = sessions
+    def __init__(self, opened: OpenSessions, files: Store, commands: Commands) -> None:
         self._open = opened
         self._files = files
         self._commands = commands
@@ -58,7 +55,7 @@ class SessionMoves:
         return await self._commands.once(command, t.SessionResult, run, intent)
 
     async def _move(self, live: LiveSession, cwd: str, origin: t.Origin) -> None:
-        self._sessions.refuse_when_draining()
+        self._open.refuse_when_draining()
         was = live.log.ref
         if not live.ephemeral and not self._files.keeps(was):
             raise IncompatibleParams(
@@ -66,11 +63,11 @@ class SessionMoves:
                 "session/fork with this cwd creates a copy"
             )
         await live.move(cwd, origin)
-        self._sessions.log_moved(was)
-        self._sessions.log_moved(live.log.ref)
+        self._open.log_moved(was)
+        self._open.log_moved(live.log.ref)
 
     def _result(self, live: LiveSession) -> t.SessionResult:
-        return session_info.session_result(self._sessions.info(live), live.tree)
+        return session_info.session_result(info_of(live), live.tree)
 
     async def _settle(self, entry: "Entry") -> t.SessionResult | None:
         try:

@@ -3,26 +3,38 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET
 
 from sessiond.hub import clock
-from sessiond.hub.creation import ForkedSession, new_session_id
 from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
-from sessiond.hub.retention.lineage import Lineage
+from sessiond.hub.lineage import Lineage
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.blob_resolution import missing_of, name_blobs, resolve_images
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
 from sessiond.session.state import updates
-from sessiond.session.tree import entries, fork, steps
+from sessiond.session.tree import command_ids, entries, fork, steps
 from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.session.tree.header_title import with_title_space
 from sessiond.session.tree.parents import name_of
 from sessiond.session.tree.tree import ASSISTANT, NONE
 from sessiond.store.base import Store
+
+
+class ForkedSession(NamedTuple):
+    """A session that a fork created, and the hashes of the blobs that its entries name and no store has."""
+
+    live: LiveSession
+    missing_blobs: list[str]
+
+
+def new_session_id(command: CommandRecord | None) -> str:
+    """Return the id for a session whose request names none: derived from the command, or random without one."""
+    return clock.session_id() if command is None else command_ids.session_id_of(command.id)
 
 
 class NewSessions:
@@ -33,22 +45,13 @@ class NewSessions:
         memory: The store of ephemeral sessions.
         open_sessions: Opens the sessions that are created.
         lineage: Its cache of parents is cleared when a session is created.
-        refuse_when_draining: Raises `Draining` if the daemon is stopping.
     """
 
-    def __init__(
-        self,
-        files: Store,
-        memory: Store,
-        open_sessions: OpenSessions,
-        lineage: Lineage,
-        refuse_when_draining: Callable[[], None],
-    ) -> None:
+    def __init__(self, files: Store, memory: Store, open_sessions: OpenSessions, lineage: Lineage) -> None:
         self._files = files
         self._memory = memory
         self._open = open_sessions
         self._lineage = lineage
-        self._refuse_when_draining = refuse_when_draining
 
     async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
         """Create a session without entries. It is durable when this returns.
@@ -64,7 +67,7 @@ class NewSessions:
             SessionNotFound: The parent does not exist.
             SessionTrashed: The parent is in the trash.
         """
-        self._refuse_when_draining()
+        self._open.refuse_when_draining()
         session_id = params.id or new_session_id(command)
         if not entries.valid_session_id(session_id):
             raise IncompatibleParams(
@@ -116,7 +119,7 @@ class NewSessions:
             EntryNotFound: The source has no such entry.
             IncompatibleParams: The params contradict each other, or the working directory is not absolute.
         """
-        self._refuse_when_draining()
+        self._open.refuse_when_draining()
         if params.whole and (params.leaf_id is not UNSET or params.position != "at"):
             raise IncompatibleParams("whole copies all branches, so it goes with neither leafId nor position")
         tree = source.tree

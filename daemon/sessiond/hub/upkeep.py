@@ -68,7 +68,7 @@ class Upkeep:
             if self._open.has(live) and await self._ingest(live):
                 live.drop_unused()
                 if time.monotonic() - live.used_at > IDLE_SECONDS and not live.is_in_use:
-                    await self.close_session(live)
+                    await self._open.close_session(live)
         await self._close_least_recently_used()
 
     async def _close_least_recently_used(self) -> None:
@@ -81,7 +81,7 @@ class Upkeep:
         for live in idle[: max(0, len(idle) - MAX_IDLE_SESSIONS)]:
             if live.used_at > latest:
                 return
-            await self.close_unless_in_use(live)
+            await self._open.close_unless_in_use(live)
 
     async def follow_files(self) -> None:
         """Ingest the lines that other programs write as soon as the watch reports them. Runs until canceled.
@@ -117,7 +117,7 @@ class Upkeep:
         except LogReplaced:
             # On a store of several daemons another one has trashed or rewritten it: the next request finds out which.
             if not self._files.local or not (live.holders or live.pending):
-                await self.close_session(live)
+                await self._open.close_session(live)
             return False
         except StorageFailed as error:
             log.warning("session %s cannot be maintained: %s", live.session_id, error)
@@ -133,22 +133,6 @@ class Upkeep:
         try:
             live.log.foreign_bytes()
         except LogReplaced:
-            await self.close_session(live)
+            await self._open.close_session(live)
             return await self._open.at_path(live.log.ref)
         return live
-
-    async def close_unless_in_use(self, live: LiveSession) -> None:
-        """Close a session unless it is in use: see `LiveSession.is_in_use`."""
-        if not live.is_in_use and self._open.has(live):
-            await self.close_session(live)
-
-    async def close_session(self, live: LiveSession) -> None:
-        """Close a session, even with subscribers, unless it is being loaded or closed already."""
-        if not self._open.may_leave(live.log.ref):
-            return
-        live.subscribers.lag_all()
-        ref = live.log.ref
-        async with self._open.leaving(ref):
-            await live.close()
-            if not live.ephemeral:
-                await self._files.release(ref)

@@ -19,6 +19,7 @@ from sessiond.hub.errors import Draining
 from sessiond.hub.execution import freed_memory
 from sessiond.hub.hub import Hub
 from sessiond.hub.index.watches import Watches
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Aspect
 from sessiond.hub.summaries.summarizer import Summarizer
@@ -164,7 +165,7 @@ class Server:
         if client_id in self.clients and self.clients[client_id] is not client:
             client_id = f"{client_id[:100]}~{client.client_id[2:]}"
         del self.clients[client.client_id]
-        for live in self.hub.open_sessions():
+        for live in self.hub.sessions.all():
             if client.client_id in live.holders:
                 live.holders.discard(client.client_id)
                 live.holders.add(client_id)
@@ -176,7 +177,7 @@ class Server:
         """Remove a client that has disconnected. Its draft sessions are kept: it may have crashed and may reconnect."""
         self.clients.pop(client.client_id, None)
         self.watches.remove_all(client)
-        for live in self.hub.open_sessions():
+        for live in self.hub.sessions.all():
             live.holders.discard(client.client_id)
             live.subscribers.remove(client.client_id)
 
@@ -194,7 +195,7 @@ class Server:
 
     def notify_created_soon(self, live: LiveSession, origin: t.Origin) -> None:
         """Notify all clients of a new session, as `notify_all_soon` does."""
-        self.notify_all_soon(m.CREATED, t.CreatedNote(session=self.hub.info(live), origin=origin))
+        self.notify_all_soon(m.CREATED, t.CreatedNote(session=info_of(live), origin=origin))
 
     def notify_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
         """Notify all clients that a session was moved to the trash, as `notify_all_soon` does."""
@@ -211,7 +212,7 @@ class Server:
 
     def changed(self, live: LiveSession, aspects: Sequence[Aspect], origin: t.Origin) -> None:
         """Notify all clients that fields of a session have changed."""
-        note = t.ChangedNote(session=self.hub.info(live), changed=list(aspects), origin=origin)
+        note = t.ChangedNote(session=info_of(live), changed=list(aspects), origin=origin)
         self.notify_all(m.CHANGED, note)
 
     def summarizers(self, live: LiveSession, requester_id: str | None) -> Iterator[Summarizer]:
@@ -235,7 +236,7 @@ class Server:
     def busy(self) -> bool:
         """Whether clients are attached, a write is not on disk yet, or a summary is being written."""
         return bool(self.clients or self._writes) or any(
-            live.pending or live.appending_jobs for live in self.hub.open_sessions()
+            live.pending or live.appending_jobs for live in self.hub.sessions.all()
         )
 
     def listens_at(self, path: str, tcp: str | None) -> None:
@@ -288,7 +289,7 @@ class Server:
 
         All clients are notified after the response to the request that is being handled.
         """
-        self.hub.draining = True
+        self.hub.sessions.draining = True
         self._has_told_end = True
         self.notify_all_soon(m.SERVER_DRAINING, _end_in(within, note))
         self.spawn(self._drain(within))
@@ -309,7 +310,7 @@ class Server:
 
     async def close(self) -> None:
         """Write everything to disk and disconnect the clients. Raises if the disk fails, after disconnecting them."""
-        self.hub.draining = True
+        self.hub.sessions.draining = True
         if not self._has_told_end:
             self.notify_all(m.SERVER_DRAINING, _end_in(LAST_ANSWERS_SECONDS, None))
         try:

@@ -7,13 +7,14 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from sessiond.hub.discovery import renamed_folders, resume_rules
 from sessiond.hub.discovery.terminals import Terminals
 from sessiond.hub.errors import Damaged, ForeignDialect, NothingToContinue, SessionNotFound, SessionTrashed
 from sessiond.hub.index.index import Index
+from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
 from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
@@ -21,19 +22,6 @@ from sessiond.store.errors import LogExists, StorageFailed
 from sessiond.store.records import Breadcrumb
 
 log = logging.getLogger(__name__)
-
-
-class ResumeHost(Protocol):
-    """The part of the hub that `ResumeService` calls."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open the session with this id."""
-
-    async def at_path(self, path: str) -> LiveSession:
-        """Open the session in a file."""
-
-    async def create(self, params: t.CreateParams, command: CommandRecord | None = None) -> LiveSession:
-        """Create a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +50,11 @@ class Continued:
 class ResumeService:
     """Selects the session that each terminal continues."""
 
-    def __init__(self, sessions: ResumeHost, files: Store, index: Index, terminals: Terminals) -> None:
-        self._sessions = sessions
+    def __init__(
+        self, opened: OpenSessions, new: NewSessions, files: Store, index: Index, terminals: Terminals
+    ) -> None:
+        self._open = opened
+        self._new = new
         self._files = files
         self._index = index
         self._terminals = terminals
@@ -114,11 +105,11 @@ class ResumeService:
             is_held = session.session_id in held
             if terminal is not None and params.binds and not is_held:  # before another request can select it
                 self._terminals.take(terminal, process, params.cwd, session.session_id)
-            live = await self._sessions.session(session.session_id)
+            live = await self._open.session(session.session_id)
             return Continued(live, "recent", reason + gone, created=False, is_held_by_another=is_held)
         if not params.create:
             raise NothingToContinue(params.cwd)
-        live = await self._sessions.create(t.CreateParams(cwd=params.cwd), command)
+        live = await self._new.create(t.CreateParams(cwd=params.cwd), command)
         if terminal is not None and params.binds:
             self._terminals.take(terminal, process, params.cwd, live.session_id)
         message = f"No unattached session in {params.cwd}. Created a new draft.{gone}"
@@ -154,7 +145,7 @@ class ResumeService:
         return await asyncio.to_thread(renamed_folders.former_folders, ours, cwd, remembered)
 
     async def _follow(self, crumb: Breadcrumb) -> LiveSession | None:
-        for find, ref in ((self._sessions.session, crumb.session_id), (self._sessions.at_path, crumb.ref)):
+        for find, ref in ((self._open.session, crumb.session_id), (self._open.at_path, crumb.ref)):
             if ref is not None:
                 try:
                     return await find(ref)

@@ -25,7 +25,7 @@ from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.execution.threads import step_through
 from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.repairs import LogRepairs
-from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import finding
@@ -50,14 +50,10 @@ class RepairableHub(Protocol):
     def stores(self) -> Sequence[Store]:
         """The stores of all sessions: that of the configuration, and the one of ephemeral sessions."""
 
-    def refuse_when_draining(self) -> None:
-        """Raise `Draining` while the daemon shuts down."""
+    sessions: OpenSessions
 
     async def store_durability(self) -> str:
         """Return where sessions are stored and what an acknowledged append survives."""
-
-    def open_sessions(self) -> list[LiveSession]:
-        """Return the open sessions."""
 
     async def put_blob(self, data: bytes) -> PutBlob:
         """Store bytes as a blob. It is durable when this returns."""
@@ -104,7 +100,7 @@ async def examine_and_fix(
     if params.fix:
         fixing = _Fixing(hub, scope)
         for number, found in enumerate(scope.found):
-            hub.refuse_when_draining()
+            hub.sessions.refuse_when_draining()
             report("Fixing", 95 + 5 * number // len(scope.found))
             if found.finding.fixable:
                 # A fix that has started is finished, even if the request is canceled.
@@ -123,7 +119,7 @@ def _write_blocks(hub: RepairableHub) -> list[t.Finding]:
     """
     return [
         finding("writeBlocked", live.write_block.message, live.log.path, session_id=live.session_id)
-        for live in hub.open_sessions()
+        for live in hub.sessions.all()
         if live.write_block is not None and live.write_block.reason != "damaged"
     ]
 

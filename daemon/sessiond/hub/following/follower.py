@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -24,11 +24,12 @@ from sessiond.hub.following import file_states
 from sessiond.hub.following.agent_list import readable
 from sessiond.hub.following.agent_watches import AgentWatches, Report
 from sessiond.hub.following.followed_agent import FollowedAgent
-from sessiond.hub.following.session_ends import SessionEnds, SessionHost
+from sessiond.hub.following.session_ends import SessionEnds
 from sessiond.hub.following.storage import sources_of
-from sessiond.hub.following.tail_appending import TailHost, Tails
+from sessiond.hub.following.tail_appending import Tails
 from sessiond.hub.following.tails import MIN_FILE_BYTES
 from sessiond.hub.following.unread import unread_in, unreported
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import codex_forks
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
@@ -68,27 +69,19 @@ DELETED: Final = "its session was deleted here; `sessiond import` brings it back
 _MAX_DESCRIBED: Final = 300
 
 
-class FollowHost(TailHost, SessionHost, Protocol):
-    """The part of the hub that the follower calls."""
-
-    async def ref_of(self, session_id: str) -> str:
-        """Return the ref of the session with this id."""
-
-    def log_moved(self, ref: str) -> None:
-        """Update the index: a log was added or removed."""
-
-
 class AgentFollower:
     """Follows the agents that the configuration names.
 
     Args:
-        host: The hub.
+        open_sessions: The open sessions.
         exchange: Imports the files.
         environ: The environment variables, which may move the folders of agents.
     """
 
-    def __init__(self, host: FollowHost, exchange: Exchange, environ: Environ = os.environ) -> None:
-        self._host = host
+    def __init__(
+        self, open_sessions: OpenSessions, exchange: Exchange, environ: Environ = os.environ
+    ) -> None:
+        self._open = open_sessions
         self._exchange = exchange
         self._environ = environ
         self._agents: dict[str, FollowedAgent] = {}
@@ -98,8 +91,8 @@ class AgentFollower:
         self._watches = AgentWatches(environ, self._report)
         self._is_running = False
         self._census_at: dict[str, float] = {}  # when the next census of an agent is due
-        self._tails = Tails(host, exchange)
-        self._session_ends = SessionEnds(host, exchange, self._take_alone, self._work.set)
+        self._tails = Tails(open_sessions, exchange)
+        self._session_ends = SessionEnds(open_sessions, exchange, self._take_alone, self._work.set)
         self._created: Callable[[t.SessionInfo], None] = _ignore
 
     # --- requests --------------------------------------------------------------------------------------
@@ -469,7 +462,7 @@ class AgentFollower:
         if await asyncio.to_thread(FileStatus.at, record.log) is not None:
             return False
         try:
-            await self._host.ref_of(record.session.session_id)
+            await self._open.ref_of(record.session.session_id)
         except HubError:
             followed.problems[path] = DELETED
             status = await asyncio.to_thread(followed.sources.status, path)
@@ -490,12 +483,12 @@ class AgentFollower:
         files = await asyncio.to_thread(file_states.files_beside, path, records, followed.sources.status)
         if files:
             try:
-                live = await self._host.session(files[path].session_id)
+                live = await self._open.session(files[path].session_id)
                 await file_states.settle(live, followed.agent, files)
             except (HubError, StorageFailed, LogReplaced) as error:
                 log.info("the session of %s does not record its state: %s", path, error)
                 return True
-            await self._host.close_unless_in_use(live)
+            await self._open.close_unless_in_use(live)
             await asyncio.to_thread(records.put, file_states.changed_records(files), None)
             followed.gone.difference_update(files)
             followed.gone.update(it for it, file in files.items() if file.status is None)
@@ -503,7 +496,7 @@ class AgentFollower:
 
     def _on_created(self, info: t.SessionInfo) -> None:
         if info.path is not None:
-            self._host.log_moved(info.path)  # it is found by a search at once
+            self._open.log_moved(info.path)  # it is found by a search at once
         self._created(info)
 
 

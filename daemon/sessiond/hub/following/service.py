@@ -13,11 +13,12 @@ from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.places import home
 from sessiond.agents.table import AGENTS
 from sessiond.config import AgentsConfig
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.protocol import types as t
 
 if TYPE_CHECKING:
-    from sessiond.hub.following.follower import AgentFollower, FollowHost
+    from sessiond.hub.following.follower import AgentFollower
     from sessiond.hub.transfer.source_records import SourceRecords
 
 
@@ -28,8 +29,10 @@ _CHECK_SECONDS: Final = 0.05
 class AgentFollowing:
     """Follows the agents that the configuration names. See `AgentFollower` for the arguments."""
 
-    def __init__(self, host: "FollowHost", exchange: Exchange, environ: Environ | None = None) -> None:
-        self._host = host
+    def __init__(
+        self, open_sessions: OpenSessions, exchange: Exchange, environ: Environ | None = None
+    ) -> None:
+        self._open = open_sessions
         self._exchange = exchange
         self._environ = os.environ if environ is None else environ
         self._config = AgentsConfig()
@@ -57,7 +60,7 @@ class AgentFollowing:
         if self._follower is None:
             make = await asyncio.to_thread(_load)
             if self._follower is None:
-                self._follower = make(self._host, self._exchange, self._environ)
+                self._follower = make(self._open, self._exchange, self._environ)
                 self._follower.configure(self._config)
         return self._follower
 

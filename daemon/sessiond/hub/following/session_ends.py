@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from sessiond.agents.session_processes import NamedProcess
 from sessiond.hub.discovery.processes import running_process
@@ -17,6 +17,7 @@ from sessiond.hub.errors import HubError
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.process_watch import ProcessWatch
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import database_sources, origin_state
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.leading_file import is_origin
@@ -34,21 +35,11 @@ _MAX_ENDS: Final = 1000
 """Limit of the ended sources that are remembered, for lines that are read later."""
 
 
-class SessionHost(Protocol):
-    """The part of the hub that records ends."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open the session with this id."""
-
-    async def close_unless_in_use(self, live: LiveSession) -> None:
-        """Close a session, unless it is in use."""
-
-
 class SessionEnds:
     """The processes of the sessions of followed agents, and the ends of these sessions.
 
     Args:
-        host: The hub.
+        open_sessions: The open sessions.
         exchange: The records of sources.
         read: Reads what was written to a source.
         work: Has `record_end` and `find_processes` called.
@@ -56,12 +47,12 @@ class SessionEnds:
 
     def __init__(
         self,
-        host: SessionHost,
+        open_sessions: OpenSessions,
         exchange: Exchange,
         read: Callable[[FollowedAgent, str], Awaitable[None]],
         work: Callable[[], None],
     ) -> None:
-        self._host = host
+        self._open = open_sessions
         self._exchange = exchange
         self._read = read
         self._work = work
@@ -147,13 +138,13 @@ class SessionEnds:
         if record is None or record.session is None:
             return True  # it is recorded when it is read
         try:
-            live = await self._host.session(record.session.session_id)
+            live = await self._open.session(record.session.session_id)
             if is_origin(path, live.tree) and _seems_at_work(live):
                 await origin_state.append(live, live.tree.origin_state, ended=True)
         except (HubError, StorageFailed, LogReplaced) as error:
             log.info("the session of %s does not record its end: %s", path, error)
         else:
-            await self._host.close_unless_in_use(live)
+            await self._open.close_unless_in_use(live)
         return True
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 import zlib
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -16,7 +16,7 @@ from sessiond.hub.errors import Draining, HubError
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.sources import SourceTail
 from sessiond.hub.following.tails import fits
-from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.leading_file import is_origin
 from sessiond.hub.transfer.source_state import FileStatus
@@ -33,23 +33,16 @@ _NUMBERED: Final = re.compile(r"(raw|line)-[0-9]+")
 """An id of an entry that comes from the number of a line."""
 
 
-class TailHost(Protocol):
-    """The part of the hub that tails need."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open the session with this id."""
-
-
 class Tails:
     """The tails of the large files that were written last.
 
     Args:
-        host: The hub.
+        open_sessions: The open sessions.
         exchange: Appends the entries.
     """
 
-    def __init__(self, host: TailHost, exchange: Exchange) -> None:
-        self._host = host
+    def __init__(self, open_sessions: OpenSessions, exchange: Exchange) -> None:
+        self._open = open_sessions
         self._exchange = exchange
         self._tails: dict[str, tuple[SourceTail, str]] = {}  # with the ids of their sessions
 
@@ -73,7 +66,7 @@ class Tails:
             added = await asyncio.to_thread(tail.read_added)
             if added is None:
                 return None
-            live = await self._host.session(session_id)
+            live = await self._open.session(session_id)
             if recorded.is_recorded(live.tree, added.imported) or not is_origin(path, live.tree):
                 return None  # the whole file is compared with what was recorded, or was in another file
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from sessiond.hub.errors import IncompatibleParams, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, refuse_reused
 from sessiond.hub.retention import trash_results
-from sessiond.hub.retention.host import RetentionHost
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.trash import Trash
@@ -27,10 +27,8 @@ class Deletion:
     """Moves sessions to the trash of their store. `memory` is the store of the ephemeral sessions."""
 
     def __init__(
-        self, sessions: RetentionHost, opened: OpenSessions, trash: Trash, files: Store, memory: Store,
-        commands: Commands,
-    ) -> None:  # fmt: skip
-        self._sessions = sessions
+        self, opened: OpenSessions, trash: Trash, files: Store, memory: Store, commands: Commands
+    ) -> None:
         self._open = opened
         self._trash = trash
         self._files = files
@@ -71,7 +69,7 @@ class Deletion:
             Draining: The daemon shuts down.
             CommandReused: The `commandId` belongs to another request.
         """
-        self._sessions.refuse_when_draining()
+        self._open.refuse_when_draining()
         refuse_reused(live, command)
         if not live.ephemeral and not by_path and not self._files.keeps(live.log.ref):
             where = lines.valid_text(live.log.ref)
@@ -106,12 +104,12 @@ class Deletion:
             finally:
                 live.subscribers.lag_all()  # if the move failed, subscribers remain and must resubscribe
                 await live.close()
-        self._sessions.log_moved(was)
+        self._open.log_moved(was)
         return trash_results.deleted(live.session_id, None if live.ephemeral else was, place)
 
     def about(self, live: LiveSession, by: str) -> TrashNote:
         """Return the note for a session that moves to the trash; `by` is the client id or `daemon`."""
-        session = self._sessions.info(live)
+        session = info_of(live)
         return TrashNote(by, live.session_id, session.cwd, session.title or session.first_prompt)
 
     async def _settle(self, entry: "Entry") -> t.DeleteResult | None:

@@ -19,7 +19,7 @@ from sessiond.hub.errors import (
 from sessiond.hub.idempotency.commands import Commands, Intent
 from sessiond.hub.index.index import Index
 from sessiond.hub.retention import trash_results
-from sessiond.hub.retention.host import RetentionHost
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import SHORTEST, OpenSessions
 from sessiond.hub.trash import InTrash, Trash
@@ -42,13 +42,12 @@ class TrashRequests:
     """
 
     def __init__(
-        self, sessions: RetentionHost, opened: OpenSessions, trash: Trash, index: Index, memory: Store,
+        self, opened: OpenSessions, trash: Trash, index: Index, memory: Store,
         commands: Commands, purging: Callable[[InTrash], Awaitable[None]],
         restored: Callable[[LiveSession], Awaitable[None]],
     ) -> None:  # fmt: skip
         self._purging = purging
         self._restored = restored
-        self._sessions = sessions
         self._open = opened
         self._trash = trash
         self._index = index
@@ -81,14 +80,14 @@ class TrashRequests:
         )
 
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
-        self._sessions.refuse_when_draining()
+        self._open.refuse_when_draining()
         store, found, _ = await self._named(params.session_id, params.trash_id)
         matches = await self._index.find_by_id(found.session_id, min_prefix=SHORTEST)
         if self._open.cached(found.session_id) is not None or found.session_id in matches.refs:
             raise LogExists(found.session_id)
         with self._open.returning():
             ref = await store.restore(found.ref)
-            self._sessions.log_moved(ref)
+            self._open.log_moved(ref)
         if store is self._memory:
             return await self._open.adopt(await store.open_ref(ref), ephemeral=True)
         try:
@@ -118,7 +117,7 @@ class TrashRequests:
             return {"sessions": [trash_results.listed(it) for it in chosen]}
 
         async def run() -> t.PurgeResult:
-            self._sessions.refuse_when_draining()
+            self._open.refuse_when_draining()
             return await self._purge_chosen(params, chosen or await self._to_purge(params))
 
         return await self._commands.once(self._commands.of(m.TRASH_PURGE, params), t.PurgeResult, run, intent)
@@ -182,7 +181,7 @@ class TrashRequests:
         return trash_results.page_of(await self._trash.list(), params)
 
     def _result(self, live: LiveSession) -> t.SessionResult:
-        return session_info.session_result(self._sessions.info(live), live.tree)
+        return session_info.session_result(info_of(live), live.tree)
 
     async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
         path = str(entry.intent.get("path"))

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
 from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.description import list_row_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import LogReader, ReadableSession
 from sessiond.hub.session.lookup import SessionLookup
@@ -60,6 +61,15 @@ class OpenSessions:
         self._returned = 0  # the number of logs that came back from the trash
         self._closed = False
         self._loads = asyncio.Semaphore(LOADED_TOGETHER)
+        self.draining = False
+        """Whether the daemon is stopping, so that writes are refused."""
+        self.log_moved: Callable[[str], None] = _ignore
+        """Called with the ref at which a log was added or removed."""
+
+    def refuse_when_draining(self) -> None:
+        """Raise `Draining` if the daemon is stopping."""
+        if self.draining:
+            raise Draining
 
     def close(self) -> None:
         """Open no more sessions: the daemon closes the open ones, and then the stores."""
@@ -213,13 +223,11 @@ class OpenSessions:
         alike = difflib.get_close_matches(session_id, {*matches.similar_ids, *self._by_id}, 3, 0.7)
         raise await self._absent(session_id, sorted(longer)[:5] or alike)
 
-    async def resolve(
-        self, params: t.ResolveParams, list_row: Callable[[LiveSession], t.ListedSession]
-    ) -> t.ResolveResult:
-        """Return the sessions whose id is `params.query` or begins with it; `list_row` describes the open ones."""
+    async def resolve(self, params: t.ResolveParams) -> t.ResolveResult:
+        """Return the sessions whose id is `params.query` or begins with it."""
         query = params.query
         closed = await self._index.find_by_prefix(query, min_prefix=SHORTEST, limit=params.limit + 1)
-        named = {name: list_row(live) for name, live in self._by_id.items() if _begins(name, query)}
+        named = {name: list_row_of(live) for name, live in self._by_id.items() if _begins(name, query)}
         found = {it.session_id: it for it in closed if not named or _begins(it.session_id, query)} | named
         rows = [found[name] for name in sorted(found)]
         is_exact = query in found
@@ -345,9 +353,9 @@ class OpenSessions:
         self._by_id[live.session_id] = live
         return live
 
-    def blobs_of(self, log: Log) -> SessionBlobs:
-        """Return the blobs of a log on disk that is not open."""
-        return self._blobs_of(log, self._files)
+    def blobs_of(self, session: ReadableSession) -> SessionBlobs:
+        """Return the blobs of a session on disk, open or not."""
+        return session.blobs if isinstance(session, LiveSession) else self._blobs_of(session.log, self._files)
 
     def _blobs_of(self, log: Log, store: Store) -> SessionBlobs:
         stores = [store.blobs] if store is self._files else [store.blobs, self._files.blobs]
@@ -371,9 +379,29 @@ class OpenSessions:
             self._gone += 1
             ended.set_result(None)
 
+    async def close_unless_in_use(self, live: LiveSession) -> None:
+        """Close a session unless it is in use: see `LiveSession.is_in_use`."""
+        if not live.is_in_use and self.has(live):
+            await self.close_session(live)
+
+    async def close_session(self, live: LiveSession) -> None:
+        """Close a session, even with subscribers, unless it is being loaded or closed already."""
+        ref = live.log.ref
+        if not self.may_leave(ref):
+            return
+        live.subscribers.lag_all()
+        async with self.leaving(ref):
+            await live.close()
+            if not live.ephemeral:
+                await self._files.release(ref)
+
     def may_leave(self, ref: str) -> bool:
         """Whether a log is neither being opened nor being closed."""
         return ref not in self._loading_refs and ref not in self._leaving
+
+
+def _ignore(_ref: str) -> None:
+    return
 
 
 def _of_agent(rows: list[t.ListedSession], query: str) -> tuple[list[t.ListedSession], bool]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.records import RecordedPosition, SyncRecords
 from sessiond.hub.trash import InTrash, Trash
 from sessiond.session.union.log_position import LogPosition, position_of, read_position
@@ -55,16 +56,14 @@ class Positions:
 
     Args:
         files: The store.
-        open_sessions: Returns the open sessions.
+        open_sessions: The open sessions.
         trash: The trash.
         records: The positions of earlier requests.
     """
 
-    def __init__(
-        self, files: Store, open_sessions: Callable[[], list[LiveSession]], trash: Trash, records: SyncRecords
-    ) -> None:
+    def __init__(self, files: Store, open_sessions: OpenSessions, trash: Trash, records: SyncRecords) -> None:
         self._files = files
-        self._open_sessions = open_sessions
+        self._sessions = open_sessions
         self._trash = trash
         self._records = records
         self._reading = asyncio.Semaphore(_READ_TOGETHER)
@@ -81,7 +80,7 @@ class Positions:
         await self._record_added(known)
         stored = await self._files.list()
         in_trash = [it for it in await self._trash.list() if it.store is self._files]
-        opened = {live.log.ref: live for live in self._open_sessions() if not live.ephemeral}
+        opened = {live.log.ref: live for live in self._sessions.all() if not live.ephemeral}
         found = await self._all_stored(stored, opened, known)
         trashed = await asyncio.gather(*(self._trashed(it, known) for it in in_trash))
         new = {it.ref: it for it in (*found, *trashed) if it is not None}

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from sessiond.hub import session_info
 from sessiond.hub.errors import IncompatibleParams, TooLarge, refuse_unless_absolute
 from sessiond.hub.execution.slices import run_in_slices
-from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.migration import with_cwd
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.positions import Positions
 from sessiond.protocol import types as t
 from sessiond.session.tree import entries
@@ -27,25 +27,6 @@ REFUSED: Final = "the session has another line with this id"
 NO_JSON: Final = "a line that is not JSON is not stored"
 
 
-class PutHost(Protocol):
-    """The part of the hub that adding lines calls."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open the session with this id."""
-
-    def cached(self, session_id: str) -> LiveSession | None:
-        """Return the session with this id if it is open."""
-
-    async def close_unless_in_use(self, live: LiveSession) -> None:
-        """Close a session, unless it is in use."""
-
-    def refuse_when_draining(self) -> None:
-        """Raise `Draining` while the daemon shuts down."""
-
-    def log_moved(self, ref: str) -> None:
-        """Update the index and the lineage."""
-
-
 @dataclass(frozen=True, slots=True)
 class _NewLog:
     """A new session: its header, all its lines but those that are not JSON, their number, and what the lines say."""
@@ -60,7 +41,7 @@ class _NewLog:
 class Puts:
     """Adds lines to the sessions of one store."""
 
-    def __init__(self, sessions: PutHost, files: Store, positions: Positions) -> None:
+    def __init__(self, sessions: OpenSessions, files: Store, positions: Positions) -> None:
         self._sessions = sessions
         self._files = files
         self._positions = positions

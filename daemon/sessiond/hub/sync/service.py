@@ -2,16 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 
 from sessiond.hub import clock
 from sessiond.hub.errors import HubError
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.git_remotes import folders_with_remotes
 from sessiond.hub.sync.positions import Positions, StoredSession, StoredSessions
-from sessiond.hub.sync.putting import PutHost, Puts
+from sessiond.hub.sync.putting import Puts
 from sessiond.hub.sync.records import SyncRecords
-from sessiond.hub.sync.stored_lines import OpenForReading, StoredLineReader
+from sessiond.hub.sync.stored_lines import StoredLineReader
 from sessiond.hub.trash import InTrash, Trash
 from sessiond.protocol import types as t
 from sessiond.session.content import fields
@@ -29,27 +30,20 @@ class Synchronization:
     """Answers the requests of a client that brings two stores together.
 
     Args:
-        sessions: The hub.
         files: The store.
         trash: The trash.
-        open_sessions: Returns the open sessions.
-        ref_of: Returns the ref of a session by its id. Raises `SessionNotFound`, `SessionTrashed`.
-        open_for_reading: Opens the session at a ref for reading.
+        open_sessions: The open sessions.
         records_path: The file of the records; None means a temporary file.
     """
 
     def __init__(
-        self, sessions: PutHost, files: Store, trash: Trash, *,
-        open_sessions: Callable[[], list[LiveSession]],
-        ref_of: Callable[[str], Awaitable[str]],
-        open_for_reading: OpenForReading,
-        records_path: str | None,
-    ) -> None:  # fmt: skip
+        self, files: Store, trash: Trash, open_sessions: OpenSessions, records_path: str | None
+    ) -> None:
         self._files = files
         self._records = SyncRecords(records_path)
         self._positions = Positions(files, open_sessions, trash, self._records)
-        self._lines = StoredLineReader(files, trash, ref_of, open_for_reading, sessions.cached)
-        self._puts = Puts(sessions, files, self._positions)
+        self._lines = StoredLineReader(files, trash, open_sessions)
+        self._puts = Puts(open_sessions, files, self._positions)
 
     async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
         """Return the positions of all sessions, or only the digest of the store. Raises `StorageFailed`."""

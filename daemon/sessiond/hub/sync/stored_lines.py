@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sessiond.hub.errors import NotInTrash, SessionNotFound, SessionTrashed
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.log_reader import ReadableSession, read_into
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
 from sessiond.session.tree.steps import Steps
@@ -18,8 +19,6 @@ from sessiond.session.union.line_keys import key_page, tag_rows
 from sessiond.session.union.whole_log import WholeLog, whole_log
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound
-
-OpenForReading = Callable[[str], contextlib.AbstractAsyncContextManager[ReadableSession]]
 
 _STEP_BYTES: Final = 128 * 1024
 
@@ -47,34 +46,27 @@ class StoredLineReader:
     Args:
         files: The store.
         trash: The trash.
-        ref_of: Returns the ref of a session. Raises `SessionNotFound`, `SessionTrashed`.
-        open_for_reading: Opens the session at a ref for reading.
-        cached: Returns the session with an id if it is open.
+        open_sessions: The open sessions.
 
     Attributes:
         known_refs: Refs of sessions by id. A search in the index for each of a thousand sessions takes much longer. A
             ref that is outdated is not used.
     """
 
-    def __init__(
-        self, files: Store, trash: Trash, ref_of: Callable[[str], Awaitable[str]],
-        open_for_reading: OpenForReading, cached: Callable[[str], object | None],
-    ) -> None:  # fmt: skip
+    def __init__(self, files: Store, trash: Trash, open_sessions: OpenSessions) -> None:
         self.known_refs: dict[str, str] = {}
         self._files = files
         self._trash = trash
-        self._ref_of = ref_of
-        self._open_for_reading = open_for_reading
-        self._cached = cached
+        self._open = open_sessions
 
     async def _whole_file(self, session_id: str, limit_bytes: int) -> WholeLog | None:
         """Return the lines of a closed session that fit into one page, without a tree of them. None: use the tree."""
         ref = self.known_refs.get(session_id)
-        if ref is None or self._cached(session_id) is not None:
+        if ref is None or self._open.cached(session_id) is not None:
             return None
         whole = await asyncio.to_thread(self._read_whole, ref, session_id, limit_bytes)
         # A client may have opened it meanwhile. Then the file may have lines that are not committed yet.
-        return whole if self._cached(session_id) is None else None
+        return whole if self._open.cached(session_id) is None else None
 
     def _read_whole(self, ref: str, session_id: str, limit_bytes: int) -> WholeLog | None:
         parts: list[bytes] = []
@@ -98,8 +90,8 @@ class StoredLineReader:
         async with contextlib.AsyncExitStack() as stack:
             session = await self._at_known_ref(session_id, stack)
             if session is None:
-                ref = await self._ref_of(session_id)
-                session = await stack.enter_async_context(self._open_for_reading(ref))
+                ref = await self._open.ref_of(session_id)
+                session = await stack.enter_async_context(self._open.open_for_reading(ref))
             yield StoredLines(session.tree, session.log.read, session.log.log_id)
 
     async def _at_known_ref(
@@ -109,7 +101,7 @@ class StoredLineReader:
         if ref is None:
             return None
         try:
-            session = await stack.enter_async_context(self._open_for_reading(ref))
+            session = await stack.enter_async_context(self._open.open_for_reading(ref))
         except (SessionNotFound, SessionTrashed):
             return None
         header = session.tree.header

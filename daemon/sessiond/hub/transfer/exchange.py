@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import Moment
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
@@ -17,7 +18,7 @@ from sessiond.store.base import Store
 if TYPE_CHECKING:
     from sessiond.hub.redaction.provider_keys import ProviderKeys
     from sessiond.hub.transfer.exporting import Exports
-    from sessiond.hub.transfer.importing import ImportHost, Imports
+    from sessiond.hub.transfer.importing import Imports
 
 
 class Exchange:
@@ -25,7 +26,7 @@ class Exchange:
 
     def __init__(
         self,
-        sessions: "ImportHost",
+        sessions: OpenSessions,
         files: Store,
         secret_rules_folder: str | None,
         records_path: str | None,

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec import UNSET
@@ -21,6 +21,7 @@ from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import (
     foreign_files,
     import_pages,
@@ -72,29 +73,10 @@ _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFai
 """Errors that skip one file and do not end the import."""
 
 
-class ImportHost(Protocol):
-    """The part of the hub that imports call."""
-
-    async def session(self, session_id: str) -> LiveSession:
-        """Open the session with this id."""
-
-    def cached(self, session_id: str) -> LiveSession | None:
-        """Return the session with this id if it is open."""
-
-    async def close_unless_in_use(self, live: LiveSession) -> None:
-        """Close a session, unless it is in use."""
-
-    def log_moved(self, ref: str) -> None:
-        """Update the index: a log was added, removed or moved."""
-
-    def refuse_when_draining(self) -> None:
-        """Raise `Draining` while the daemon shuts down."""
-
-
 class Imports:
     """Imports into one store. `records_path` is the file of the records of imports; None: a temporary file."""
 
-    def __init__(self, sessions: ImportHost, files: Store, records_path: str | None) -> None:
+    def __init__(self, sessions: OpenSessions, files: Store, records_path: str | None) -> None:
         self._sessions = sessions
         self._files = files
         self._records = SourceRecords(records_path)

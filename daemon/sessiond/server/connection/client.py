@@ -458,7 +458,7 @@ class Client(Handler[Connection]):
 
     def lag(self) -> None:
         """Cancel the client's subscriptions, and send `session/lagged` for each."""
-        for live in self.hub.open_sessions():
+        for live in self.hub.sessions.all():
             live.subscribers.lag(self.client_id)
 
     @contextlib.asynccontextmanager
@@ -479,7 +479,7 @@ class Client(Handler[Connection]):
 
     def info(self) -> t.ClientInfo:
         """Return this client's row in `server/clients`."""
-        sessions = self.hub.open_sessions()
+        sessions = self.hub.sessions.all()
         held = [live.session_id for live in sessions if self.client_id in live.holders]
         subscribed = [live.session_id for live in sessions if self.client_id in live.subscribers]
         return t.ClientInfo(

@@ -53,7 +53,7 @@ class Dispatcher(Generic[C]):
         self._requests = requests
         self._read_throttle = read_throttle
         self._answer = answer
-        self.order = Order(server.hub.session_id_at, server.spawn)
+        self.order = Order(server.hub.sessions.session_id_at, server.spawn)
         self._waiting: dict[RequestId, tuple[int, Ticket]] = {}  # with the sizes of their bodies in bytes
         self.has_group = False
         """Whether requests were gathered since the event loop called, and not yet carried out."""

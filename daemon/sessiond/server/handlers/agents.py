@@ -76,7 +76,7 @@ async def unfollow(client: Client, params: t.AgentUnfollowParams) -> t.AgentFoll
 async def forget(client: Client, params: t.AgentForgetParams) -> t.AgentForgetResult:
     """Unfollow an agent, and move its sessions to the trash. All clients are notified. Raises as `follow` does."""
     _refuse_unknown([params.agent])
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     await _change(client, remove=[params.agent])
     sessions = await client.hub.following.sessions_of(params.agent)
     note = f"sessions of {AGENTS[params.agent].title} were forgotten"
@@ -86,7 +86,7 @@ async def forget(client: Client, params: t.AgentForgetParams) -> t.AgentForgetRe
         for number, (session_id, path) in enumerate(sessions.items()):
             report(t.Progress(kind="report", percentage=100 * number // len(sessions)))
             try:
-                live = await client.hub.session(session_id)
+                live = await client.hub.sessions.session(session_id)
                 gone = await client.hub.deletion.delete(live, by_path=False, note=note, by=client.client_id)
             except (HubError, StorageFailed, LogReplaced) as error:
                 failed.append(t.AgentProblem(path=path, message=str(error)))

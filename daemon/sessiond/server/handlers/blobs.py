@@ -12,7 +12,7 @@ from sessiond.session.content import blobs
 
 async def put(client: Client, params: t.BlobPutParams) -> t.BlobPutResult:
     """Decode the base64 data and store it with `hub.put_blob`. Raises `IncompatibleParams` for invalid base64."""
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     try:
         data = await asyncio.to_thread(binascii.a2b_base64, params.data, strict_mode=True)
     except (binascii.Error, ValueError) as error:
@@ -39,7 +39,7 @@ async def collect(client: Client, params: t.BlobCollectParams) -> t.BlobCollectR
     The grace period is `graceMs`, or the configured one. A dry run changes nothing, and is allowed while draining.
     """
     if not params.dry_run:
-        client.hub.refuse_when_draining()
+        client.hub.sessions.refuse_when_draining()
     grace = client.server.config.blobs.grace if params.grace_ms is None else params.grace_ms / 1_000
 
     async def run() -> t.BlobCollectResult:

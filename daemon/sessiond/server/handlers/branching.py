@@ -57,7 +57,7 @@ def branch(client: Client, live: LiveSession, params: t.BranchParams) -> Pending
         IncompatibleParams: The request has both `summary` and `summarize`.
         Overloaded: Too many requests of the client wait for a summary.
     """
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     if params.summarize and params.summary is not None:
         raise IncompatibleParams("`summary` and `summarize` cannot be combined")
     command = client.hub.commands.of(m.BRANCH, params, live.session_id)

@@ -51,7 +51,7 @@ def compact(client: Client, live: LiveSession, params: t.CompactParams) -> Pendi
 
     Raises `Overloaded` if too many requests of the client wait for a summary.
     """
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     client.requests.refuse_more_waiting()
     waiting = SummaryWaiter(client, params.work_done_token, "Compacting the session")
     command = client.hub.commands.of(m.COMPACT, params, live.session_id)

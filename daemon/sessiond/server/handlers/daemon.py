@@ -24,7 +24,7 @@ def hello(client: Client, params: t.HelloParams) -> t.HelloResult:
 def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
     """Return counters of the server and the hub, and up to 100 write-blocked sessions."""
     server = client.server
-    sessions, usage = client.hub.open_sessions(), server.usage.read()
+    sessions, usage = client.hub.sessions.all(), server.usage.read()
     blocked = [
         t.BlockedSession(session_id=live.session_id, path=live.log.path, write_block=live.write_block)
         for live in sessions
@@ -39,7 +39,7 @@ def status(client: Client, _params: t.StatusParams) -> t.StatusResult:
         open_session_count=len(sessions), client_count=len(server.clients),
         in_flight_count=server.memory_budget.requests, held_bytes=server.memory_budget.incoming.taken,
         queued_bytes=server.send_buffers.total,
-        lsp_loaded=server.lsp_loaded, draining=client.hub.draining, tcp=server.tcp,
+        lsp_loaded=server.lsp_loaded, draining=client.hub.sessions.draining, tcp=server.tcp,
         blocked_sessions=blocked[:_MAX_BLOCKED], blocked_session_count=len(blocked),
         free_bytes=client.hub.disk_space.free_bytes, low_space=client.hub.disk_space.is_low,
         failed_tasks=server.lasting.failed, user_home=valid_text(client.hub.following.user_home),
@@ -52,8 +52,8 @@ def clients(client: Client, _params: t.ClientsParams) -> t.ClientsResult:
 
 
 def stop(client: Client, _params: t.StopParams) -> t.StopResult:
-    """Set `hub.draining`, so that further writes are refused, and stop the server after the response."""
-    client.hub.draining = True
+    """Set `hub.sessions.draining`, so that further writes are refused, and stop the server after the response."""
+    client.hub.sessions.draining = True
     client.server.stop_soon()
     return t.StopResult(pid=os.getpid())
 

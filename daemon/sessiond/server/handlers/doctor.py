@@ -8,7 +8,7 @@ from sessiond.server.connection.progress import progress_in_percent
 async def doctor(client: Client, params: t.DoctorParams) -> t.DoctorResult:
     """Run diagnostics with `hub.run_doctor`, with progress. Raises `Draining` for `fix` if the daemon is stopping."""
     if params.fix:
-        client.hub.refuse_when_draining()
+        client.hub.sessions.refuse_when_draining()
     server = client.server
     with progress_in_percent(client, params.work_done_token, "Running diagnostics") as report:
         return await client.hub.run_doctor(server.locations, server.config, params, report)

@@ -7,7 +7,7 @@ from sessiond.server.connection.client import Client
 
 async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
     """Add a prompt with `hub.history.add`. A repeated command returns the first result. Raises `Draining`."""
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     hub = client.hub
 
     async def run() -> t.HistoryAddResult:
@@ -18,7 +18,7 @@ async def add(client: Client, params: t.HistoryAddParams) -> t.HistoryAddResult:
 
 async def import_(client: Client, params: t.HistoryImportParams) -> t.HistoryImportResult:
     """Add the prompts of another history with `hub.history.merge`. Raises `Draining`, `IncompatibleParams`."""
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     return await client.hub.history.merge(params.prompts)
 
 
@@ -32,7 +32,7 @@ async def delete(client: Client, params: t.HistoryDeleteParams) -> t.HistoryDele
 
     A repeated command returns the first result.
     """
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     hub = client.hub
 
     async def run() -> t.HistoryDeleteResult:

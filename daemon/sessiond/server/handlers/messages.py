@@ -75,8 +75,8 @@ class MessageGroup:
     def start(self, ticket: StartedAppend) -> bool:
         """Append the messages, if the session is open and takes them now. See `RequestGroup`."""
         client = self._client
-        live = client.hub.cached(self.session_id)
-        if live is None or client.hub.draining or self.session_id in client.server.arriving:
+        live = client.hub.sessions.cached(self.session_id)
+        if live is None or client.hub.sessions.draining or self.session_id in client.server.arriving:
             return False
         self._live, self._ticket = live, ticket
         if not live.append_messages(self._messages, self._durability, self):

@@ -112,10 +112,11 @@ def _on_session(
     call = execution.call
 
     def answer(client: Client, params: Any) -> object:
-        live = client.hub.cached(params.session_id)
+        live = client.hub.sessions.cached(params.session_id)
         if live is None:
             return Unopened(
-                partial(client.hub.session, params.session_id), lambda live: call(client, live, params)
+                partial(client.hub.sessions.session, params.session_id),
+                lambda live: call(client, live, params),
             )
         if live.is_shared:
             return confirmed(live, lambda: call(client, live, params))

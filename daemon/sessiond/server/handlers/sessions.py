@@ -7,9 +7,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.hub.creation import ForkedSession
 from sessiond.hub.errors import CursorExpired, refuse_unless_absolute
+from sessiond.hub.new_sessions import ForkedSession
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.rpc.message import encode_once
@@ -92,8 +93,8 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
 
 
 async def resolve(client: Client, params: t.ResolveParams) -> t.ResolveResult:
-    """Return the sessions that an id or the beginning of an id names, with `hub.resolve`."""
-    return await client.hub.resolve(params)
+    """Return the sessions that an id or the beginning of an id names, with `OpenSessions.resolve`."""
+    return await client.hub.sessions.resolve(params)
 
 
 async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
@@ -125,8 +126,8 @@ async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
 
 
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> Raw:
-    """Return the description of the session, from `hub.info`. It is encoded once for each state of the session."""
-    described = client.hub.info(live)
+    """Return the description of the session, from `info_of`. It is encoded once for each state of the session."""
+    described = info_of(live)
     encoded = live.encoded_info
     if encoded is None or encoded[0] is not described:
         encoded = live.encoded_info = described, encode_once(session_result(client, live))
@@ -142,13 +143,15 @@ def effect_of_fork(params: t.ForkParams) -> Effect:
 
 
 def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any, t.SessionResult]:
-    """Fork a session with `hub.fork`, or with `hub.creation.fork` if the request has a command id.
+    """Fork a session with `NewSessions.fork`, or with `hub.creation.fork` if the request has a command id.
 
     The client is subscribed to the new session. All clients are notified, unless the command is a repeat.
     """
     find = partial(named, client, params.session_id, params.path)
     if params.command_id is None:
-        return Unopened(find, lambda source: _forked(client, params, _new(client.hub.fork(source, params))))
+        return Unopened(
+            find, lambda source: _forked(client, params, _new(client.hub.new_sessions.fork(source, params)))
+        )
     return _forked(client, params, client.hub.creation.fork(params, find))
 
 

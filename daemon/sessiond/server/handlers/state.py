@@ -127,7 +127,7 @@ def _recorded(
     client: Client, live: LiveSession, drafts: Sequence[bytes], command: CommandRecord | None
 ) -> asyncio.Future[Outcome]:
     """Append entries at the leaf with the durability `synced`."""
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
 
     def done(answer: Outcome | Exception) -> None:

@@ -31,5 +31,5 @@ async def put(client: Client, params: t.SyncPutParams) -> t.SyncPutResult:
 
 async def missing_blobs(client: Client, params: t.BlobMissingParams) -> t.BlobMissingResult:
     """Return missing blobs with `hub.sync.missing_blobs`. Raises `Draining`."""
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     return await client.hub.sync.missing_blobs(params)

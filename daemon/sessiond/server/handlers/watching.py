@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.subscribers import REPLAY_LIMIT
 from sessiond.protocol import types as t
@@ -38,7 +39,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
         log_id=live.log.log_id,
         from_seq=first,
         to_seq=last,
-        session=client.hub.info(live),
+        session=info_of(live),
         reason=reason,
         message=None if reason is None else _MESSAGES[reason],
     )
@@ -46,7 +47,7 @@ def subscribe(client: Client, live: LiveSession, params: t.SubscribeParams) -> t
 
 def unsubscribe(client: Client, params: t.UnsubscribeParams) -> t.UnsubscribeResult:
     """Cancel the client's subscription with `live.subscribers.remove`. A closed session is not opened."""
-    live = client.hub.cached(params.session_id)
+    live = client.hub.sessions.cached(params.session_id)
     return t.UnsubscribeResult(was_subscribed=live is not None and live.subscribers.remove(client.client_id))
 
 
@@ -59,5 +60,5 @@ async def flush(client: Client, params: t.FlushParams) -> t.FlushResult:
     """Wait until one session is synced with `live.flush`, or all open sessions with `hub.flush`."""
     if params.session_id is None:
         return t.FlushResult(session_count=await client.hub.flush())
-    live = await client.hub.session(params.session_id)
+    live = await client.hub.sessions.session(params.session_id)
     return t.FlushResult(session_count=int(await live.flush()))

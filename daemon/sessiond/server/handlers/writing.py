@@ -8,6 +8,7 @@ from msgspec import UNSET
 from sessiond.hub.errors import EntryNotFound, IncompatibleParams, TooManyTags
 from sessiond.hub.session.append_queue import THROTTLE_UNWRITTEN_BYTES
 from sessiond.hub.session.batches import Outcome
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.entry_placement import AT_THE_LEAF, Placement, at_the_leaf
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session_info import MAX_TAGS
@@ -24,7 +25,7 @@ def append(client: Client, params: t.AppendParams) -> Pending:
 
     Entries of a provider format are converted first. Raises `Draining` and `IncompatibleParams`.
     """
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     if params.placement is not None:
         params = _placed(params)
     if params.format != "agent":
@@ -34,7 +35,7 @@ def append(client: Client, params: t.AppendParams) -> Pending:
         params = msgspec.structs.replace(params, entries=drafts)
     pending = Pending()
     waiting = client.server.arriving.get(params.session_id)
-    live = client.hub.cached(params.session_id)
+    live = client.hub.sessions.cached(params.session_id)
     if waiting is not None:
         # The session is being opened and other appends wait for it: all are made in the order of their arrival.
         waiting.append((client, params, pending))
@@ -66,7 +67,7 @@ async def _append_to_closed(client: Client, session_id: str) -> None:
     """Open a session, then make the appends that wait for it, in the order of their arrival."""
     arriving = client.server.arriving
     try:
-        live = await client.hub.session(session_id)
+        live = await client.hub.sessions.session(session_id)
     except Exception as error:  # noqa: BLE001 - it becomes the answer
         for _, _, pending in arriving.pop(session_id):
             pending.resolve(error)
@@ -169,7 +170,7 @@ def _change(
     def result(outcome: Outcome) -> t.ChangeResult:
         return t.ChangeResult(
             record_id=outcome.prepared.ids[0], log_id=outcome.log_id, seq=outcome.seqs[0],
-            session=client.hub.info(live), duplicate=outcome.prepared.duplicate,
+            session=info_of(live), duplicate=outcome.prepared.duplicate,
         )  # fmt: skip
 
     return write(client, live, draft, result, at_the_leaf(command))
@@ -192,7 +193,7 @@ def write(
         placement: Where the entry is placed.
 
     """
-    client.hub.refuse_when_draining()
+    client.hub.sessions.refuse_when_draining()
     pending = Pending()
 
     def done(outcome: Outcome | Exception) -> None:

@@ -15,6 +15,7 @@ from lsprotocol import types
 from msgspec import UNSET
 
 from sessiond.hub.errors import IncompatibleParams
+from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.paths import make_private
 from sessiond.protocol import methods as m, types as t
@@ -115,7 +116,7 @@ class _Commands:
         if not is_repeated:
             client.server.notify_created_soon(live, client.origin(about.command_id))
         self._show(live.log.path, "The new session is")
-        return msgspec.to_builtins(editor.hub.info(live))
+        return msgspec.to_builtins(info_of(live))
 
     async def _label(self, about: CommandArguments) -> Any:
         live = await self._session(about)
@@ -157,7 +158,7 @@ class _Commands:
         live = await self._session(about)
         line = 0 if about.entry_id is None else live.tree.line(live.row(about.entry_id))
         self._show(live.log.path, "The session is", line)
-        return msgspec.to_builtins(self._editor.hub.info(live))
+        return msgspec.to_builtins(info_of(live))
 
     async def _export(self, about: CommandArguments) -> Any:
         live = await self._session(about)

@@ -61,7 +61,7 @@ async def parent_session_uri(editor: Editor, document: Document) -> str | None:
     if named.startswith("/") and path_of(uri_of(named)) is not None:
         return uri_of(named)
     try:
-        ref = await editor.hub.ref_of(named)
+        ref = await editor.hub.sessions.ref_of(named)
     except HubError:
         return None
     return uri_of(ref) if ref.startswith("/") else None  # an ephemeral session has no file

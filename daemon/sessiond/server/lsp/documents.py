@@ -190,7 +190,7 @@ class Documents:
         if path is None or not os.path.isfile(path):  # noqa: PTH113 - bytes that are no text are a path, too
             return None
         try:
-            session = await stack.enter_async_context(self._hub.open_for_reading(path, self._load))
+            session = await stack.enter_async_context(self._hub.sessions.open_for_reading(path, self._load))
         except (HubError, LogNotFound, StorageFailed, OSError):
             return None
         document = Document(uri, session, self.encoding, text=text, path=path)

@@ -33,7 +33,7 @@ def register(editor: Editor) -> None:
             if target is not None:
                 found += _header_link(document, target)
             if document.path is not None:
-                place = editor.hub.blobs_of(document.session)
+                place = editor.hub.sessions.blobs_of(document.session)
                 found += await document.session.drive(_blob_links(document, place))
             if not editor.can("text_document.document_link.tooltip_support"):
                 found = [DocumentLink(it.range, it.target) for it in found]
