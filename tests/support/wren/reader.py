@@ -1,0 +1,71 @@
+"""Reads Wren: a line about the session, then a line for each message, each below the one before."""
+
+from typing import Any, Final
+
+from sessiond.agents.formats import Dialect
+from sessiond.session.content import fields
+from sessiond.session.dialects import copy_mark
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
+from sessiond.session.dialects.messages import timed
+from sessiond.session.dialects.source import Source, SourceLine
+from sessiond.session.formats.build import NO_COST
+
+NAME: Final = "wren"
+
+
+def detect(first: list[dict[str, Any]]) -> bool:
+    """Return whether these are lines of Wren."""
+    return any("wren" in value for value in first)
+
+
+def read(source: Source) -> Imported:
+    """Read the session in a file of Wren."""
+    builder = ImportBuilder(NAME, source)
+    for line in source.lines():
+        if line.value is None:
+            builder.preserve_unreadable(line)
+        elif "wren" in line.value:
+            _take_header(builder, line.value)
+        else:
+            _take_message(builder, line, line.value)
+    builder.leaf = builder.last
+    return builder.finish()
+
+
+def _take_header(builder: ImportBuilder, value: dict[str, Any]) -> None:
+    builder.time_of(value.get("at"))
+    builder.source_id = fields.text(value.get("session")) or builder.source_id
+    builder.cwd, builder.source_version = fields.as_text(value.get("cwd")), fields.text(value.get("wren"))
+    builder.take_mark(value.get(copy_mark.MARK))
+    builder.count("header")
+
+
+def _take_message(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]) -> None:
+    at, name = builder.time_of(value.get("at")), fields.as_text(value.get("id"))
+    content = [{"type": "text", "text": fields.as_text(value.get("say"))}]
+    match value.get("by"):
+        case "person":
+            message: dict[str, Any] = {"role": "user", "content": content}
+        case "model":
+            message = {
+                "role": "assistant", "content": content, "api": NAME, "provider": NAME,
+                "model": fields.as_text(value.get("model")), "stopReason": "stop",
+            }  # fmt: skip
+            if spent := fields.mapping(value.get("spent")):
+                message["usage"] = _usage(spent)
+        case _:
+            builder.preserve(line, fields.as_text(value.get("by")) or "other", "it is no message")
+            return
+    builder.add(line, name, builder.last, "message", {"message": timed(message, at)}, at=at)
+    builder.count(message["role"])
+
+
+def _usage(spent: dict[str, Any]) -> dict[str, Any]:
+    asked, said = fields.number(spent.get("in")), fields.number(spent.get("out"))
+    return {
+        "input": asked, "output": said, "cacheRead": 0, "cacheWrite": 0, "totalTokens": asked + said,
+        "cost": NO_COST,
+    }  # fmt: skip
+
+
+DIALECT: Final = Dialect(NAME, "Wren", detect, read)

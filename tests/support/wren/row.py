@@ -1,0 +1,49 @@
+"""Wren: one file of lines for each session."""
+
+from typing import TYPE_CHECKING
+
+from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.places import moved
+
+if TYPE_CHECKING:
+    from sessiond.agents.formats import Dialect, NativeWriter
+
+
+def _folders(environ: Environ) -> list[str]:
+    return [moved(environ, "WREN_HOME", ".wren") + "/sessions"]
+
+
+def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
+    return NewFile(f"{_folders(environ)[0]}/{session.native_id}.jsonl")
+
+
+def _dialect() -> "Dialect":
+    from .reader import DIALECT
+
+    return DIALECT
+
+
+def _writer() -> "NativeWriter":
+    from .writer import to_wren
+
+    return to_wren
+
+
+WREN = Agent(
+    name="wren",
+    title="Wren",
+    short_name="wren",
+    program="wren",
+    dialect="wren",
+    places="`~/.wren/sessions/<id>.jsonl`",
+    reads="the sessions of Wren.",
+    writes="a session of Wren.",
+    load_dialect=_dialect,
+    load_writer=_writer,
+    checked_version="1.4.0",
+    variables=("WREN_HOME",),
+    folders=_folders,
+    is_session_file=lambda path: "/" not in path and path.endswith(".jsonl"),
+    resume_command=lambda native_id: ["wren", "--continue", native_id],
+    new_file=_new_file,
+)
