@@ -43,7 +43,7 @@ async def test_an_index_that_closes_while_its_first_work_waits_is_sealed_after_i
     monkeypatch.setattr(worker, "Worker", making)
     tracker = OpenTracker(lambda: [], lambda _live: pytest.fail("no session is open"), store.lists)
     thread = IndexThread(store, str(tmp_path / "index.db"), tracker)
-    first = asyncio.create_task(thread.run(lambda it: it.check_files()))
+    first = thread.ask(lambda it: it.check_files())
     await asyncio.to_thread(making.has_begun.wait)
     closing = asyncio.create_task(thread.close())
     await asyncio.sleep(0)
@@ -51,7 +51,7 @@ async def test_an_index_that_closes_while_its_first_work_waits_is_sealed_after_i
     await asyncio.gather(first, closing)
     assert sorted(it.name for it in tmp_path.iterdir()) == ["index.db", "index.db-seal"]
     with pytest.raises(Draining):
-        await thread.run(lambda it: it.check_files())
+        await thread.ask(lambda it: it.check_files())
 
 
 async def test_commands_that_close_while_the_journal_is_loaded_close_it_after_that(

@@ -47,7 +47,7 @@ def test_the_index_says_that_the_disk_is_full(tmp_path: Path) -> None:
 
 def test_an_index_for_which_there_is_no_memory_is_not_taken_for_a_damaged_one(tmp_path: Path) -> None:
     worker = Worker(MemoryStore(), str(tmp_path / "index.db"))
-    worker.check_files()
+    worker.ask(Worker.check_files)
     known = worker.build_number
 
     def lacking(_: sqlite3.Connection, __: t.SearchParams) -> None:
@@ -55,7 +55,7 @@ def test_an_index_for_which_there_is_no_memory_is_not_taken_for_a_damaged_one(tm
 
     with pytest.raises(MemoryError):
         worker.read_indexed(t.SearchParams(query="any"), lacking)
-    assert worker.check_files() == known
+    assert worker.ask(Worker.check_files) == known
     worker.close()
 
 

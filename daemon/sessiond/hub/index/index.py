@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
 
 import msgspec
 
+from sessiond.hub.index import listing
 from sessiond.hub.index.index_thread import IndexThread
+from sessiond.hub.index.listing import IndexedIds, ListDelta, ListRange
 from sessiond.hub.index.tracker import OpenTracker
 from sessiond.hub.index.updating import IndexUpdater
 from sessiond.protocol import types as t
@@ -21,7 +23,6 @@ from sessiond.store.base import Store
 if TYPE_CHECKING:
     import sqlite3
 
-    from sessiond.hub.index.listing import IndexedIds, ListDelta
     from sessiond.hub.index.worker import Worker
     from sessiond.hub.session.live import LiveSession
 
@@ -44,7 +45,7 @@ T = TypeVar("T")
 P = TypeVar("P", bound=FoundEntry)
 
 _MAX_ATTEMPTS: Final = 3
-"""The maximum number of attempts of a query, if open sessions change or move meanwhile."""
+"""The maximum number of times that a question is asked, if open sessions change or move meanwhile."""
 _RETRY_SECONDS: Final = 0.02
 """The pause before the next attempt: the disk takes time to move the file of a session."""
 
@@ -83,7 +84,7 @@ class Index:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
         is_first = params.cursor is None and params.changed_after is None
         unread = (await self._unread(0.0)).session_count if is_first else 0
-        found = await self._query_fresh(lambda it: it.page(params))
+        found = await self._ask_fresh(lambda it: listing.page(it, params))
         return msgspec.structs.replace(found, unread_count=unread) if unread else found
 
     async def all_sessions(
@@ -93,41 +94,44 @@ class Index:
 
         Raises `StorageFailed`.
         """
-        return await self._query_fresh(
-            lambda it: it.all_sessions(t.ListFilter(cwd=cwd, project=project, include_drafts=True))
-        )
+        wanted = t.ListFilter(cwd=cwd, project=project, include_drafts=True)
+        return await self._ask_fresh(lambda it: listing.all_sessions(it, wanted))
 
     async def known_positions(self) -> tuple[int, int]:
         """Return the positions after which all changes of the list are known: the oldest and the newest.
 
         Raises `StorageFailed`.
         """
-        return await self._query_fresh(lambda it: it.known_positions())
+        return await self._ask_fresh(lambda it: (it.files.changes.oldest, it.files.changes.position))
 
     async def delta(
         self, list_filter: t.ListFilter, after: int, *, complete_at: int, limit: int
-    ) -> "ListDelta | None":
+    ) -> ListDelta | None:
         """Return the changes of a list after a position, up to `position`; see `listing.ListRange`.
 
         Raises `StorageFailed`.
         """
-        from sessiond.hub.index.listing import ListRange  # loaded with the worker, for a fast start
-
         range_ = ListRange(after, complete_at, self.position, limit)
-        return await self._thread.run(lambda it: it.delta(list_filter, range_))
+        return await self._thread.ask(
+            lambda it: listing.delta(
+                it.database.connection, it.files.changes, it.resolved(list_filter), range_
+            )
+        )
 
     async def wait_beyond(self, position: int) -> None:
         """Wait until the list has changed after a position. Does not check the files: see `known_positions`."""
         while self.position <= position:
             await self._position_changed.wait()
 
-    async def find_by_id(self, session_id: str, *, min_prefix: int) -> "IndexedIds":
+    async def find_by_id(self, session_id: str, *, min_prefix: int) -> IndexedIds:
         """Return the sessions on disk whose id begins with `session_id`, or similar ids. Raises `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.find_by_id(session_id, min_prefix))
+        return await self._ask_fresh(lambda it: listing.find_by_id(it, session_id, min_prefix=min_prefix))
 
     async def find_by_prefix(self, prefix: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
         """Return up to `limit` sessions on disk whose id begins with `prefix`. Raises `StorageFailed`."""
-        return await self._query_fresh(lambda it: it.find_by_prefix(prefix, min_prefix, limit))
+        return await self._ask_fresh(
+            lambda it: listing.find_by_prefix(it, prefix, min_prefix=min_prefix, limit=limit)
+        )
 
     async def search(
         self, params: t.SearchParams, ref: str | None, clean: "Callable[[str], str]"
@@ -193,20 +197,25 @@ class Index:
         while True:  # if the index is rebuilt during the search, it is empty at first
             build_number, unsearched = await self.updater.prepare_search(until)
             open_now = self._tracker.overrides()
-            found = await self._thread.run(find)
-            if await self._thread.run(lambda it: it.build_number) == build_number:
+            found = await self._thread.ask(find)
+            if await self._thread.ask(lambda it: it.build_number) == build_number:
                 count = unsearched.session_count + unread.session_count
                 size = unsearched.size_bytes + unread.size_bytes
                 return found, t.UnsearchedTexts(session_count=count, size_bytes=size), open_now
 
     async def close(self) -> None:
-        """Finish the work under way. Later queries raise `Draining`."""
+        """Finish the work under way. Later questions raise `Draining`."""
         await self._thread.close()
 
-    async def _query_fresh(self, query: "Callable[[Worker], T]") -> T:
-        """Run a query after checking the files and applying the changes of open sessions."""
+    async def _ask_fresh(self, question: "Callable[[Worker], T]") -> T:
+        """Return the answer to a question about the files and the open sessions as they are now."""
+
+        def check_and_answer(worker: "Worker") -> T:
+            worker.check_files()
+            return question(worker)
+
         for _ in range(_MAX_ATTEMPTS):
-            result = await self._thread.query(query)
+            answer = await self._thread.ask_with_changes(check_and_answer)
             # If this is not current, a session may be listed twice, not at all, or with pending lines.
             if self._thread.is_current:
                 break
@@ -214,7 +223,7 @@ class Index:
         self._note_position()
         if self._thread.has_provisional:
             self.updater.wake_up()
-        return result
+        return answer
 
     def _note_position_if_current(self) -> None:
         if self._thread.is_current:

@@ -1,4 +1,4 @@
-"""The thread of the index, and the queue of changes that it applies before each query."""
+"""The thread of the index, and the queue of changes that it records before each question."""
 
 import asyncio
 from collections import deque
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class IndexThread:
-    """Runs work of the event loop on the one thread that may use the database.
+    """Puts questions of the event loop to the worker, on the one thread that may use the database.
 
     Args:
         store: The store of the logs.
@@ -31,78 +31,71 @@ class IndexThread:
         self._tracker = tracker
         self._queue_lock = asyncio.Lock()  # changes are passed on in the order in which they were recorded
         self._pending_changes: deque[tuple[OpenChanges, set[str]]] = deque()
-        """Changes of open sessions and changed files that the thread applies before the next query."""
+        """Changes of open sessions and changed files that the thread records before the next question."""
         self._changed_files: set[str] = set()
         self._worker: Worker | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
         self._is_used = False
         self._closed = False
+        self._is_file_missing = False
+        self.position = 0
+        """The position of the last change of the list, as of the last answer."""
+        self.has_provisional = False
+        """Whether there were provisional rows, as of the last answer."""
 
-    async def query(self, query: "Callable[[Worker], T]") -> T:
-        """Run a query after all recorded changes are applied.
+    def ask(self, question: "Callable[[Worker], T]") -> "asyncio.Future[T]":
+        """Return the answer to a question about the index as it is. Raises `Draining`, and what `Worker.ask` does."""
+        if self._closed:
+            raise Draining
+        self._is_used = True
+        return asyncio.get_running_loop().run_in_executor(self._executor, self._answer, question)
 
-        The changes are queued apart from the query: if the query is canceled before the thread starts it, the next
-        query applies them.
+    async def ask_with_changes(self, question: "Callable[[Worker], T]") -> T:
+        """Return the answer to a question after all changes are recorded. Raises what `ask` does.
+
+        The changes are queued apart from the question: if the question is canceled before the thread starts it, they
+        are recorded before the next one.
         """
-
-        def apply_and_query(worker: "Worker") -> T:
-            while self._pending_changes:
-                worker.record_changes(*self._pending_changes.popleft())
-            return query(worker)
-
         async with self._queue_lock:
             changes = await self._tracker.changes()
             self._pending_changes.append((changes, self._changed_files))
             self._changed_files = set()
-            result = self._submit(apply_and_query)
-        return await result
-
-    async def run(self, work: "Callable[[Worker], T]") -> T:
-        """Run work without applying changes."""
-        return await self._submit(work)
+            answer = self.ask(question)
+        return await answer
 
     def report_changes(self, refs: Collection[str]) -> None:
-        """Report logs that other programs changed. The next query checks them."""
+        """Report logs that other programs changed. The next check of the files reads them."""
         self._changed_files.update(refs)
 
     @property
     def is_current(self) -> bool:
-        """Whether no open session has moved or changed since the last query began."""
-        return self._tracker.is_current() and not (self._worker is not None and self._worker.is_file_missing)
-
-    @property
-    def position(self) -> int:
-        """The position of the last change of the list."""
-        return 0 if self._worker is None else self._worker.position
-
-    @property
-    def has_provisional(self) -> bool:
-        """Whether there are provisional rows."""
-        return self._worker is not None and self._worker.has_provisional
+        """Whether no open session has moved or changed since the last question with changes began."""
+        return self._tracker.is_current() and not self._is_file_missing
 
     async def close(self) -> None:
-        """Finish the work under way. Later queries raise `Draining`."""
+        """Finish the work under way. Later questions raise `Draining`."""
         if not self._closed:
             self._closed = True
             if self._is_used:
                 await asyncio.get_running_loop().run_in_executor(self._executor, self._close_worker)
             self._executor.shutdown(wait=False)
 
-    def _submit(self, work: "Callable[[Worker], T]") -> "asyncio.Future[T]":
-        if self._closed:
-            raise Draining
-        self._is_used = True
-        return asyncio.get_running_loop().run_in_executor(self._executor, self._work, work)
-
-    def _work(self, work: "Callable[[Worker], T]") -> T:
-        """Run work on the thread. The worker is imported there, so that the daemon starts faster."""
+    def _answer(self, question: "Callable[[Worker], T]") -> T:
+        """Answer a question on the thread. The worker is imported there, so that the daemon starts faster."""
         if self._worker is None:
             from sessiond.hub.index.worker import Worker
 
             self._worker = Worker(self._store, self._path)
-        return work(self._worker)
+        files = self._worker.files
+        while self._pending_changes:
+            files.record_changes(*self._pending_changes.popleft())
+        try:
+            return self._worker.ask(question)
+        finally:
+            self._is_file_missing = files.is_file_missing
+            self.position, self.has_provisional = files.changes.position, files.has_provisional
 
     def _close_worker(self) -> None:
-        """Close the worker on the thread. Work that was submitted before may only then have made it."""
+        """Close the worker on the thread. A question that was asked before may only then have made it."""
         if self._worker is not None:
             self._worker.close()

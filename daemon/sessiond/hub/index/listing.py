@@ -1,12 +1,12 @@
-"""Pages of the list of sessions from the index.
+"""The questions of lists to the index: pages, changes, and the sessions that an id names.
 
 A cursor holds the sort key of the session at the edge of a page, so that new sessions do not shift the page.
 """
 
 import base64
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias, cast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -16,15 +16,19 @@ from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.columns import as_ref, lineage_root_of
 from sessiond.hub.index.list_changes import MAX_CHANGED, ListChanges, ListRow, SessionChange
 from sessiond.hub.index.period import time_of
+from sessiond.hub.index.projects import IN_PROJECT
 from sessiond.protocol import types as t
 from sessiond.session.tree.origin import HERE
+from sessiond.unicode import valid_unicode
+
+if TYPE_CHECKING:
+    from sessiond.hub.index.worker import Worker
 
 _COLUMN: Final = {"updated": "updated", "created": "created", "title": "title"}
-
-IN_PROJECT: Final = "cwd IN (SELECT cwd FROM projects WHERE project = ?)"
-"""The condition that the folder of a session belongs to a project."""
 _Row: TypeAlias = tuple[str, bytes, str]
 """A row of a list: the sort key, the ref, and the stored JSON of the session."""
+_MAX_PROBLEMS: Final = 100
+"""Limit of the files that a page names because they are not in the index."""
 _MAX_LINEAGE: Final = 100
 """Limit of the sessions of a lineage that a row names."""
 _IS_LAST_OF_LINEAGE: Final = (
@@ -48,19 +52,25 @@ class _SortKey(NamedTuple):
     ref: bytes
 
 
-def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListParams) -> t.ListResult:
-    """Return the requested page with empty `problems` and `epoch`."""
+def page(worker: "Worker", params: t.ListParams) -> t.ListResult:
+    """Return the requested page with an empty `epoch`. The filter and the order of its rows are final.
+
+    Raises `CursorExpired`, `IncompatibleParams`.
+    """
+    connection, files, params = worker.database.connection, worker.files, worker.resolved(params)
+    if params.tags or params.query or params.sort == "title":
+        files.complete(_folders(connection, params.cwd, params.project))
     cursor = None if params.cursor is None else _decode(params.cursor, params.sort)
-    conditions = _conditions(_filter_of(params))
+    conditions = _conditions(params)
     conditions.all.extend(_period(params))
     if params.fold_lineages:
         conditions.all.append(_Condition("session_id", _IS_LAST_OF_LINEAGE))
     removed: list[str] = []
     if params.changed_after is not None:
         after = params.changed_after.position
-        if not changes.oldest <= after <= changes.position:
+        if not files.changes.oldest <= after <= files.changes.position:
             raise CursorExpired
-        changed = dict(changes.since(after, changes.position, MAX_CHANGED))
+        changed = dict(files.changes.since(after, files.changes.position, MAX_CHANGED))
         if cursor is None:
             _, removed = _split(connection, changed, conditions, 0)
         conditions.all.append(
@@ -75,15 +85,16 @@ def page(connection: sqlite3.Connection, changes: ListChanges, params: t.ListPar
     rows = rows[: params.limit] if forward else rows[: params.limit][::-1]
     # With a cursor, the page from which the cursor was returned always exists.
     before, after = (cursor is not None, more) if forward else (more, True)
+    failures = sorted(files.reader.failures.items())[:_MAX_PROBLEMS]
     return t.ListResult(
         # The stored JSON is sent unchanged, to avoid decoding and encoding a thousand rows.
         sessions=cast("list[t.ListedSession]", [Raw(info) for _, _, info in rows]),
         total_count=total,
         next_cursor=_encode(params.sort, rows[-1], forward=True) if rows and after else None,
         previous_cursor=_encode(params.sort, rows[0], forward=False) if rows and before else None,
-        problems=[],
+        problems=[t.ListProblem(path=valid_unicode(ref), message=reason) for ref, reason in failures],
         epoch="",
-        position=changes.position,
+        position=files.changes.position,
         removed=removed,
         lineages=_lineages(connection, [info for _, _, info in rows]) if params.fold_lineages else UNSET,
     )  # fmt: skip
@@ -114,11 +125,12 @@ class IndexedIds(NamedTuple):
     of_agents: Sequence[str] = ()
 
 
-def find_by_id(connection: sqlite3.Connection, session_id: str, *, min_prefix: int) -> IndexedIds:
+def find_by_id(worker: "Worker", session_id: str, *, min_prefix: int) -> IndexedIds:
     """Return the sessions whose id begins with `session_id`, or similar ids.
 
     If `session_id` has fewer than `min_prefix` characters, it must be the whole id.
     """
+    connection = worker.database.connection
     if len(session_id) < min_prefix:
         found = connection.execute("SELECT session_id, ref FROM files WHERE session_id = ?", (session_id,))
     else:
@@ -140,31 +152,51 @@ def find_by_id(connection: sqlite3.Connection, session_id: str, *, min_prefix: i
     return IndexedIds({}, difflib.get_close_matches(session_id, names, 3, 0.7))
 
 
-def find_by_prefix(
-    connection: sqlite3.Connection, *, prefix: str, min_prefix: int, limit: int
-) -> list[t.ListedSession]:
-    """Return the first `limit` sessions whose id begins with `prefix`, in the order of their ids.
+def find_by_prefix(worker: "Worker", prefix: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
+    """Return the first `limit` sessions whose id begins with `prefix`, in the order of their ids. None is provisional.
 
     If there is none, the sessions whose id in their agent begins with it. If `prefix` has fewer than `min_prefix`
     characters, it must be the whole id.
     """
     end = prefix + ("\U0010ffff" if len(prefix) >= min_prefix else "\0")
+    connection = worker.database.connection
+    found = _in_range(connection, prefix, end, limit)
+    provisional = [it.session_id for it in found if it.provisional]
+    if provisional:
+        worker.files.complete(session_ids=provisional)
+        found = _in_range(connection, prefix, end, limit)
+    return found
+
+
+def _in_range(connection: sqlite3.Connection, start: str, end: str, limit: int) -> list[t.ListedSession]:
+    """Return the first `limit` sessions with an id from `start` to `end`, or else with such an id in their agent."""
     for column in ("session_id", "origin_id"):
         found = connection.execute(
             f"SELECT info FROM files WHERE {column} >= ? AND {column} < ? AND {column} != ''"
             " AND draft IS NOT NULL ORDER BY session_id LIMIT ?",
-            (prefix, end, limit),
+            (start, end, limit),
         ).fetchall()
         if found:
             return [session_info.from_json(info) for (info,) in found]
     return []
 
 
-def all_sessions(connection: sqlite3.Connection, list_filter: t.ListFilter) -> list[t.ListedSession]:
-    """Return all sessions that match a filter, in no particular order."""
+def all_sessions(worker: "Worker", list_filter: t.ListFilter) -> list[t.ListedSession]:
+    """Return all sessions that match a filter, in no particular order. None is provisional."""
+    connection, list_filter = worker.database.connection, worker.resolved(list_filter)
+    worker.files.complete(_folders(connection, list_filter.cwd, list_filter.project))
     conditions = _conditions(list_filter)
     found = connection.execute(f"SELECT info FROM files WHERE {conditions.sql}", conditions.values)
     return [session_info.from_json(info) for (info,) in found]
+
+
+def _folders(connection: sqlite3.Connection, cwd: str | None, project: str | None) -> Collection[str] | None:
+    """Return the folders to which a list is limited: one, or those of a project; None for all."""
+    if cwd is not None:
+        return [cwd]
+    if project is None:
+        return None
+    return {it for (it,) in connection.execute("SELECT cwd FROM projects WHERE project = ?", (project,))}
 
 
 class _Condition(NamedTuple):
@@ -196,7 +228,7 @@ class _Conditions(NamedTuple):
         return [it.value for it in self.all if it.value is not None]
 
 
-def _conditions(list_filter: t.ListFilter) -> _Conditions:
+def _conditions(list_filter: t.ListFilter | t.ListParams) -> _Conditions:
     found = [_Condition("draft", "draft IN (0, 1)" if list_filter.include_drafts else "draft = 0")]
     if list_filter.cwd is not None:
         found.append(_Condition("cwd", "cwd = ?", list_filter.cwd))
@@ -225,18 +257,6 @@ def _period(params: t.ListParams) -> Iterator[_Condition]:
         if params.changed_after is not None:
             raise IncompatibleParams("changedAfter cannot be combined with since or until")
         yield _Condition("updated", f"updated {sign} ?", clock.iso(time_of(text) * 1_000_000))
-
-
-def _filter_of(params: t.ListParams) -> t.ListFilter:
-    return t.ListFilter(
-        cwd=params.cwd,
-        tags=params.tags,
-        query=params.query,
-        agent=params.agent,
-        automated=params.automated,
-        project=params.project,
-        include_drafts=params.include_drafts,
-    )
 
 
 class ListDelta(NamedTuple):

@@ -14,6 +14,8 @@ from typing import Final
 from sessiond.hub.index.git_projects import Project, ProjectFinder
 from sessiond.unicode import valid_unicode
 
+IN_PROJECT: Final = "cwd IN (SELECT cwd FROM projects WHERE project = ?)"
+"""The condition that the folder of a session belongs to a project."""
 FRESH_SECONDS: Final = 2.0
 """The time for which the projects of all folders are not examined again."""
 

@@ -19,8 +19,8 @@ from msgspec import Meta
 from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.columns import as_key, as_ref
-from sessiond.hub.index.listing import IN_PROJECT
 from sessiond.hub.index.period import time_of
+from sessiond.hub.index.projects import IN_PROJECT
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 

@@ -7,11 +7,11 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Final
 
 from sessiond.hub.errors import Draining
-from sessiond.hub.index.committed_entries import next_entries
+from sessiond.hub.index.committed_entries import CommittedEntries, next_entries
 from sessiond.hub.index.index_thread import IndexThread
 from sessiond.hub.index.tracker import OpenTracker
 from sessiond.hub.session.log_reader import ReadableSession
@@ -102,7 +102,7 @@ class IndexUpdater:
 
     async def check_files(self) -> int:
         """Check the files. Returns the build number of the index."""
-        build_number = await self._thread.query(lambda it: it.check_files())
+        build_number = await self._thread.ask_with_changes(lambda it: it.check_files())
         self._on_change()
         return build_number
 
@@ -130,7 +130,7 @@ class IndexUpdater:
         self._has_grown = False
         is_due = time.monotonic() - self._checked_at >= MAX_UPDATE_SECONDS
         if not self._must_check_files and not is_due:
-            build_number = await self._thread.query(lambda it: it.build_number)
+            build_number = await self._thread.ask_with_changes(lambda it: it.build_number)
             if await self._index_open_sessions(build_number):
                 return
         self._must_check_files, self._checked_at = False, time.monotonic()
@@ -163,11 +163,12 @@ class IndexUpdater:
             self._must_check_files = True
 
     async def _step(self) -> bool:
-        return await self._thread.query(lambda it: it.step())
+        """Read a part of a file whose row is provisional, or index some texts. Returns whether there is more to do."""
+        return await self._thread.ask_with_changes(lambda it: it.files.complete_step() or it.texts.step())
 
     async def _unsearched(self) -> t.UnsearchedTexts:
         ends = {ref: _end(live) for ref, live in self._tracker.overrides().items()}
-        return await self._thread.run(lambda it: it.unsearched(ends))
+        return await self._thread.ask(lambda it: it.texts.unsearched(ends))
 
     async def _index_open_sessions(
         self, build_number: int, until: float | None = None, *, rests: bool = True
@@ -191,7 +192,7 @@ class IndexUpdater:
         }
         if not outdated:
             return True
-        rows = await self._thread.run(lambda it: it.indexed_rows(outdated.keys()))
+        rows = await self._thread.ask(lambda it: {ref: it.texts.indexed_rows(ref) for ref in outdated})
         indexed: dict[str, tuple[LiveSession, tuple[Tree, int]]] = {}
         for ref, live in outdated.items():
             try:
@@ -203,7 +204,7 @@ class IndexUpdater:
                     continue  # it was closed meanwhile: the next check reads its file
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
         if indexed:
-            await self._thread.run(lambda it: it.mark_indexed(indexed.keys()))
+            await self._thread.ask(lambda it: it.texts.mark_indexed(indexed.keys()))
             self._indexed_extents |= dict(indexed.values())
         return None not in rows.values()
 
@@ -221,12 +222,15 @@ class IndexUpdater:
                 return None
             work = _BackgroundWork()
             added = next_entries(live, min(rows, live.tree.committed))
-            before, rows = rows, await self._thread.run(lambda it, added=added: it.add_committed(ref, added))  # type: ignore[misc]
+            before, rows = rows, await self._add_committed(ref, added)
             if rows == before:
                 return None
             if rests:
                 await work.rest(gives_way=self._is_importing())
         return None if rows is None or live.tree is not tree else (tree, rows)
+
+    def _add_committed(self, ref: str, added: CommittedEntries) -> Awaitable[int]:
+        return self._thread.ask(lambda it: it.texts.add_committed(ref, added))
 
 
 def _extent(live: ReadableSession) -> tuple[Tree, int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from sessiond.hub.index.listing import IN_PROJECT
+from sessiond.hub.index.projects import IN_PROJECT
 
 HALF_HOUR_MS: Final = 1_800_000
 DAY_MS: Final = 86_400_000

@@ -18,13 +18,13 @@ import msgspec
 
 from sessiond.hub.errors import Draining, Overloaded
 from sessiond.hub.index.index import Index
+from sessiond.hub.index.listing import ListDelta
 from sessiond.hub.session.observers import ListObserver
 from sessiond.protocol import methods as m, types as t
 from sessiond.rpc.message import encode_notification
 from sessiond.store.errors import StorageFailed
 
 if TYPE_CHECKING:
-    from sessiond.hub.index.listing import ListDelta
     from sessiond.hub.session.live import LiveSession
 
 log = logging.getLogger(__name__)
@@ -223,7 +223,7 @@ class Watches:
         except Draining:
             return
 
-    async def _delta(self, watch: _Watch) -> "ListDelta | None":
+    async def _delta(self, watch: _Watch) -> ListDelta | None:
         """Return the next changes for a watch. Equal concurrent queries are sent to the index once."""
         key = msgspec.json.encode(watch.filter), watch.position, watch.complete_at
         task = self._pending_deltas.get(key)
@@ -240,7 +240,7 @@ class Watches:
         if not task.cancelled():
             task.exception()  # retrieved, in case every watch has ended meanwhile
 
-    def _send(self, watch: _Watch, delta: "ListDelta") -> bool:
+    def _send(self, watch: _Watch, delta: ListDelta) -> bool:
         """Send the changes if there are any for this filter. Returns whether a notification was sent."""
         replay = watch.position < watch.replayed_to
         watch.position = delta.position
