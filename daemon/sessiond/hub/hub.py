@@ -41,7 +41,7 @@ from sessiond.hub.trash import Trash
 from sessiond.hub.upkeep import Upkeep
 from sessiond.hub.usage.service import UsageReports
 from sessiond.paths import Locations
-from sessiond.protocol import methods as m, types as t
+from sessiond.protocol import types as t
 from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
 from sessiond.store.errors import StorageFailed
@@ -81,10 +81,8 @@ class Hub:
         self.lineage = Lineage(self._all_sessions)
         self._files = files
         self._memory = memory
-        self.history = PromptHistory(history_path, enabled=config.history.enabled)
         self.commands = Commands(commands_path)
-        self.commands.settle_with(m.HISTORY_ADD, self.history.settle_add)
-        self.commands.settle_with(m.HISTORY_DELETE, self.history.settle_delete)
+        self.history = PromptHistory(history_path, self.commands, enabled=config.history.enabled)
         self.index = Index(
             files, index_path, lambda: self.sessions.diverged(), info_of, lambda: self.exchange.is_importing,
             lambda until: self.following.unread(until),
@@ -106,7 +104,7 @@ class Hub:
         self.creation = IdempotentCreation(
             self.sessions, self.new_sessions, self.commands, self.resume_service
         )
-        self.cleanup = Cleanup(files, self.index, self.sessions, self.deletion, self.terminals)
+        self.cleanup = Cleanup(files, self.index, self.sessions, self.deletion, self.terminals, self.commands)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(config.summarizer)
         self.exchange = Exchange(self.sessions, files, secret_rules_folder, imports_path)

@@ -2,10 +2,17 @@
 
 from typing import TYPE_CHECKING, Final
 
-from sessiond.hub import session_info
-from sessiond.hub.errors import Damaged, ForeignDialect, IncompatibleParams, SessionNotFound, SessionTrashed
+from sessiond.hub.caller import Caller
+from sessiond.hub.errors import (
+    Damaged,
+    ForeignDialect,
+    IncompatibleParams,
+    SessionNotFound,
+    SessionTrashed,
+    refuse_unless_absolute,
+)
 from sessiond.hub.idempotency.commands import Commands, Intent, refuse_reused
-from sessiond.hub.session.description import info_of
+from sessiond.hub.session.description import session_result
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import methods as m, types as t
@@ -28,24 +35,25 @@ class SessionMoves:
         self._commands = commands
         commands.settle_with(m.MOVE, self._settle)
 
-    async def move(self, params: t.MoveParams, origin: t.Origin) -> t.SessionResult:
+    async def move(self, params: t.MoveParams, caller: Caller) -> t.SessionResult:
         """Change the working directory of a session; see `LiveSession.move`.
 
         Raises:
             SessionNotFound: There is no such session.
-            IncompatibleParams: The session is in a folder of another program.
+            IncompatibleParams: `cwd` is not absolute, or the session is in a folder of another program.
             LogExists: The new folder has a file of this name.
             ReadOnly: The session accepts no writes.
             StorageFailed: The file could not be moved.
             CommandReused: The `commandId` belongs to another request.
         """
-        command = self._commands.of(m.MOVE, params)
+        refuse_unless_absolute(params.cwd, "cwd")
+        command, origin = self._commands.of(m.MOVE, params), caller.origin(params.command_id)
 
         async def run() -> t.SessionResult:
             live = await self._open.session(params.session_id)
             refuse_reused(live, command)
             await self._move(live, params.cwd, origin)
-            return self._result(live)
+            return session_result(live)
 
         async def intent() -> Intent:
             ref = await self._open.ref_of(params.session_id)
@@ -66,9 +74,6 @@ class SessionMoves:
         self._open.log_moved(was)
         self._open.log_moved(live.log.ref)
 
-    def _result(self, live: LiveSession) -> t.SessionResult:
-        return session_info.session_result(info_of(live), live.tree)
-
     async def _settle(self, entry: "Entry") -> t.SessionResult | None:
         try:
             live = await self._open.session(str(entry.intent.get("sessionId")))
@@ -80,4 +85,4 @@ class SessionMoves:
             await self._move(
                 live, str(entry.intent.get("cwd")), _BY_DAEMON
             )  # the crash occurred between the move of the file and the change of its header
-        return self._result(live)
+        return session_result(live)

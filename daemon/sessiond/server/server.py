@@ -19,6 +19,7 @@ from sessiond.hub.errors import Draining
 from sessiond.hub.execution import freed_memory
 from sessiond.hub.hub import Hub
 from sessiond.hub.index.watches import Watches
+from sessiond.hub.retention.trash_results import deleted_note
 from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.observers import Aspect
@@ -199,16 +200,7 @@ class Server:
 
     def notify_deleted_soon(self, gone: t.DeleteResult, note: str | None, origin: t.Origin) -> None:
         """Notify all clients that a session was moved to the trash, as `notify_all_soon` does."""
-        self.notify_all_soon(
-            m.DELETED,
-            t.DeletedNote(
-                session_id=gone.session_id,
-                trash_id=gone.trash_id,
-                trash_path=gone.trash_path,
-                note=note,
-                origin=origin,
-            ),
-        )
+        self.notify_all_soon(m.DELETED, deleted_note(gone, note, origin))
 
     def changed(self, live: LiveSession, aspects: Sequence[Aspect], origin: t.Origin) -> None:
         """Notify all clients that fields of a session have changed."""

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from sessiond.hub import clock
 from sessiond.hub.errors import CursorExpired, Draining, IncompatibleParams
+from sessiond.hub.idempotency.commands import Commands, Intent
 from sessiond.hub.prompt_history.additions import NewPrompt
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session.content import preview, typed_words
 from sessiond.session.tree.tree import NewRow
 from sessiond.store.errors import StorageFailed
@@ -52,11 +53,13 @@ class PromptHistory:
 
     Args:
         path: The database. None: the prompts are lost with this object.
+        commands: The journal of commands, in which additions and deletions are recorded.
         enabled: Whether prompts are added. The stored ones can be read in any case.
     """
 
-    def __init__(self, path: str | None, *, enabled: bool) -> None:
+    def __init__(self, path: str | None, commands: Commands, *, enabled: bool) -> None:
         self._path = path
+        self._commands = commands
         self.enabled = enabled
         self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._prompts: Prompts | None = None  # used only on the thread
@@ -64,18 +67,8 @@ class PromptHistory:
         self._dropped = 0
         self._thread: threading.Thread | None = None
         self._closed = False
-
-    async def settle_add(self, entry: "Entry") -> t.HistoryAddResult | None:
-        """Return the result of an addition that a crash interrupted; None if it was not carried out."""
-        it = await self._ask(lambda prompts: prompts.added_by(entry.id))
-        return None if it is None else t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
-
-    async def settle_delete(self, entry: "Entry") -> t.HistoryDeleteResult | None:
-        """Return the result of a deletion that a crash interrupted; None if it was not carried out."""
-        requested = [str(it) for it in entry.intent.get("promptIds") or ()]
-        remaining = set(await self.known(requested))
-        removed = [it for it in requested if it not in remaining]
-        return t.HistoryDeleteResult(deleted_ids=removed) if removed else None
+        commands.settle_with(m.HISTORY_ADD, self._settle_add)
+        commands.settle_with(m.HISTORY_DELETE, self._settle_delete)
 
     def remember(self, rows: Sequence[NewRow], session_id: str, cwd: str) -> None:
         """Queue the user messages among new lines of a session in folder `cwd`. Returns at once and never raises."""
@@ -91,14 +84,19 @@ class PromptHistory:
                     self._do(self._gather)
 
     async def add(self, params: t.HistoryAddParams) -> t.HistoryAddResult:
-        """Add a prompt, unless the history is disabled."""
-        if not self.enabled:
-            return t.HistoryAddResult(added=False, prompt_id=None)
-        new = NewPrompt(params.prompt, params.cwd, clock.timestamp())
-        it = await self._ask(lambda prompts: prompts.add(new, params.command_id))
-        return t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
+        """Add a prompt, unless the history is disabled. A repeated command returns the first result."""
 
-    async def merge(self, prompts: Sequence[t.PromptCopy]) -> t.HistoryImportResult:
+        async def run() -> t.HistoryAddResult:
+            if not self.enabled:
+                return t.HistoryAddResult(added=False, prompt_id=None)
+            new = NewPrompt(params.prompt, params.cwd, clock.timestamp())
+            it = await self._ask(lambda prompts: prompts.add(new, params.command_id))
+            return t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
+
+        command = self._commands.of(m.HISTORY_ADD, params)
+        return await self._commands.once(command, t.HistoryAddResult, run)
+
+    async def merge(self, params: t.HistoryImportParams) -> t.HistoryImportResult:
         """Add the prompts that the history lacks, with their times, unless it is disabled.
 
         Raises:
@@ -106,7 +104,7 @@ class PromptHistory:
         """
         copies = [
             NewPrompt(it.prompt, it.cwd, _checked_time(it.created_at, at), it.session_id, it.entry_id)
-            for at, it in enumerate(prompts)
+            for at, it in enumerate(params.prompts)
         ]
         if not self.enabled:
             return t.HistoryImportResult(added_count=0)
@@ -122,13 +120,34 @@ class PromptHistory:
         more = "{}-{}".format(*found[limit - 1][0]) if len(found) > limit else None
         return t.HistoryListResult(prompts=[prompt for _, prompt in found[:limit]], next_cursor=more)
 
-    async def known(self, prompt_ids: Sequence[str]) -> list[str]:
+    async def delete(self, params: t.HistoryDeleteParams) -> t.HistoryDeleteResult:
+        """Delete prompts permanently. A repeated command returns the first result."""
+
+        async def run() -> t.HistoryDeleteResult:
+            deleted = await self._ask(lambda prompts: prompts.delete(params.prompt_ids))
+            return t.HistoryDeleteResult(deleted_ids=deleted)
+
+        async def intent() -> Intent:
+            return {"promptIds": await self._known(params.prompt_ids)}
+
+        command = self._commands.of(m.HISTORY_DELETE, params)
+        return await self._commands.once(command, t.HistoryDeleteResult, run, intent)
+
+    async def _settle_add(self, entry: "Entry") -> t.HistoryAddResult | None:
+        """Return the result of an addition that a crash interrupted; None if it was not carried out."""
+        it = await self._ask(lambda prompts: prompts.added_by(entry.id))
+        return None if it is None else t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
+
+    async def _settle_delete(self, entry: "Entry") -> t.HistoryDeleteResult | None:
+        """Return the result of a deletion that a crash interrupted; None if it was not carried out."""
+        requested = [str(it) for it in entry.intent.get("promptIds") or ()]
+        remaining = set(await self._known(requested))
+        removed = [it for it in requested if it not in remaining]
+        return t.HistoryDeleteResult(deleted_ids=removed) if removed else None
+
+    async def _known(self, prompt_ids: Sequence[str]) -> list[str]:
         """Return those of the ids that prompts have."""
         return await self._ask(lambda prompts: prompts.known(prompt_ids))
-
-    async def delete(self, prompt_ids: Sequence[str]) -> list[str]:
-        """Delete prompts permanently. Returns the ids of those that existed."""
-        return await self._ask(lambda prompts: prompts.delete(prompt_ids))
 
     async def close(self) -> None:
         """Write the queued prompts and close the database. Later requests raise `Draining`."""

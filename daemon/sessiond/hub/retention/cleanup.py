@@ -8,14 +8,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from sessiond.hub.caller import Caller
 from sessiond.hub.discovery.terminals import Terminals
-from sessiond.hub.errors import SessionNotFound, SessionTrashed
+from sessiond.hub.errors import IncompatibleParams, SessionNotFound, SessionTrashed
+from sessiond.hub.idempotency.commands import Commands
 from sessiond.hub.index.index import Index
 from sessiond.hub.retention.deletion import Deletion
+from sessiond.hub.retention.trash_results import deleted_note
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import ReadableSession
 from sessiond.hub.session.registry import OpenSessions
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session.listing import retention
 from sessiond.session.listing.retention import Policy
 from sessiond.session.tree import entries
@@ -39,13 +42,38 @@ class Cleanup:
     """Applies retention policies to the sessions of `files`; `deletion` moves them to the trash."""
 
     def __init__(
-        self, files: Store, index: Index, opened: OpenSessions, deletion: Deletion, terminals: Terminals
-    ) -> None:
+        self, files: Store, index: Index, opened: OpenSessions, deletion: Deletion, terminals: Terminals,
+        commands: Commands,
+    ) -> None:  # fmt: skip
         self._files = files
         self._terminals = terminals
         self._index = index
         self._open = opened
         self._deletion = deletion
+        self._commands = commands
+
+    async def clean_up(self, params: t.CleanupParams, caller: Caller) -> t.CleanupResult:
+        """Move the sessions beyond the limits of a request to the trash, and notify all clients of each.
+
+        A repeated command returns the first result. Raises as `run` does.
+
+        Raises:
+            IncompatibleParams: The request has neither `maxAgeMs` nor `maxSessions`.
+        """
+        max_age = None if params.max_age_ms is None else params.max_age_ms / 1_000
+        policy = Policy(max_age, params.max_sessions, frozenset(params.tags or ()))
+        if policy.is_unlimited:
+            raise IncompatibleParams("at least one of `maxAgeMs` and `maxSessions` is required")
+        origin = caller.origin(params.command_id)
+
+        def on_deleted(gone: t.DeleteResult, note: str) -> None:
+            caller.announce(m.DELETED, deleted_note(gone, note, origin))
+
+        async def run() -> t.CleanupResult:
+            return await self.run(policy, dry_run=params.dry_run, by=caller.client_id, on_deleted=on_deleted)
+
+        command = None if params.dry_run else self._commands.of(m.CLEANUP, params)
+        return await self._commands.once(command, t.CleanupResult, run)
 
     async def run(self, policy: Policy, *, dry_run: bool, by: str, on_deleted: OnDeleted) -> t.CleanupResult:
         """Move the sessions that are due to the trash.

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from sessiond.hub.caller import Caller
 from sessiond.hub.errors import IncompatibleParams, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, refuse_reused
 from sessiond.hub.retention import trash_results
@@ -33,15 +34,34 @@ class Deletion:
         self._trash = trash
         self._files = files
         self._memory = memory
+        self._commands = commands
         commands.settle_with(m.DELETE, self._settle)
 
-    async def deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
-        """Return the result of an earlier deletion of a session; None if the session is no longer in the trash."""
-        if gone.trash_id is None:
-            found = await self._trash.last_deleted(gone.session_id)
-        else:
-            found = await self._trash.deleted_as(gone.trash_id)
-        return None if found is None else trash_results.deleted_earlier(found)
+    async def delete_named(self, params: t.DeleteParams, caller: Caller) -> t.DeleteResult:
+        """Move the session that a request names to the trash, and notify all clients.
+
+        A repeated command returns the first result, as does a request for a session that is in the trash already.
+        Raises as `delete` does.
+        """
+        command = self._commands.of(m.DELETE, params)
+
+        async def run() -> t.DeleteResult:
+            by_path = params.path is not None
+            try:
+                live = await self._open.named(params.session_id, params.path)
+                gone = await self.delete(
+                    live, by_path=by_path, note=params.note, by=caller.client_id, command=command
+                )
+            except SessionTrashed as before:
+                known = await self._deleted_before(before)
+                if known is None:
+                    raise
+                return known
+            origin = caller.origin(params.command_id)
+            caller.announce(m.DELETED, trash_results.deleted_note(gone, params.note or None, origin))
+            return gone
+
+        return await self._commands.once(command, t.DeleteResult, run)
 
     async def delete(
         self,
@@ -88,6 +108,14 @@ class Deletion:
                 break
             live = await self._open.session(live.session_id)  # it was unloaded in the meantime
         return await self._to_trash(live, note or "", by, command)
+
+    async def _deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:
+        """Return the result of an earlier deletion of a session; None if the session is no longer in the trash."""
+        if gone.trash_id is None:
+            found = await self._trash.last_deleted(gone.session_id)
+        else:
+            found = await self._trash.deleted_as(gone.trash_id)
+        return None if found is None else trash_results.deleted_earlier(found)
 
     async def _to_trash(
         self, live: LiveSession, note: str, by: str, command: CommandRecord | None

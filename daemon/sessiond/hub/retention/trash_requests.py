@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sessiond.hub import clock, session_info
+from sessiond.hub import clock
+from sessiond.hub.caller import Caller
 from sessiond.hub.errors import (
     Damaged,
     ForeignDialect,
@@ -19,7 +20,7 @@ from sessiond.hub.errors import (
 from sessiond.hub.idempotency.commands import Commands, Intent
 from sessiond.hub.index.index import Index
 from sessiond.hub.retention import trash_results
-from sessiond.hub.session.description import info_of
+from sessiond.hub.session.description import session_result
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import SHORTEST, OpenSessions
 from sessiond.hub.trash import InTrash, Trash
@@ -56,8 +57,8 @@ class TrashRequests:
         commands.settle_with(m.TRASH_RESTORE, self._settle_restore)
         commands.settle_with(m.TRASH_PURGE, self._settle_purge)
 
-    async def restore(self, params: t.RestoreParams) -> t.SessionResult:
-        """Move a session from the trash to its former place.
+    async def restore(self, params: t.RestoreParams, caller: Caller) -> t.SessionResult:
+        """Move a session from the trash to its former place, and notify all clients unless the command is a repeat.
 
         Raises:
             NotInTrash: The trash has no such session.
@@ -69,15 +70,18 @@ class TrashRequests:
         """
 
         async def run() -> t.SessionResult:
-            return self._result(await self._restore(params))
+            return session_result(await self._restore(params))
 
         async def intent() -> Intent:
             found = (await self._named(params.session_id, params.trash_id)).log
             return {"trashId": found.trash_id, "path": lines.valid_text(found.origin)}
 
-        return await self._commands.once(
-            self._commands.of(m.TRASH_RESTORE, params), t.SessionResult, run, intent
-        )
+        command = self._commands.of(m.TRASH_RESTORE, params)
+        back = await self._commands.once(command, t.SessionResult, run, intent)
+        if not back.duplicate:
+            origin = caller.origin(params.command_id)
+            caller.announce(m.RESTORED, t.RestoredNote(session=back.session, origin=origin))
+        return back
 
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._open.refuse_when_draining()
@@ -180,15 +184,12 @@ class TrashRequests:
         """Return a page of the trash, the newest first. Raises `CursorExpired`, `StorageFailed`."""
         return trash_results.page_of(await self._trash.list(), params)
 
-    def _result(self, live: LiveSession) -> t.SessionResult:
-        return session_info.session_result(info_of(live), live.tree)
-
     async def _settle_restore(self, entry: "Entry") -> t.SessionResult | None:
         path = str(entry.intent.get("path"))
         if await self._trash.deleted_as(str(entry.intent.get("trashId"))) is not None:
             return None
         try:
-            return self._result(await self._open.at_path(path))
+            return session_result(await self._open.at_path(path))
         except (SessionNotFound, SessionTrashed, Damaged, ForeignDialect, LogExists):
             return None
 

@@ -92,3 +92,14 @@ def _decode(cursor: str) -> str:
         return base64.b64decode(cursor.encode(), b"-_", validate=True).decode()
     except (binascii.Error, UnicodeError):
         raise CursorExpired from None
+
+
+def deleted_note(gone: t.DeleteResult, note: str | None, origin: t.Origin) -> t.DeletedNote:
+    """Return the notification of a session that was moved to the trash with this note."""
+    return t.DeletedNote(
+        session_id=gone.session_id,
+        trash_id=gone.trash_id,
+        trash_path=gone.trash_path,
+        note=note,
+        origin=origin,
+    )

@@ -28,6 +28,11 @@ def list_row_of(live: LiveSession) -> t.ListedSession:
     return session_info.list_row(info_of(live), live.tree, live.read_rows)
 
 
+def session_result(live: LiveSession, *, duplicate: bool = False) -> t.SessionResult:
+    """Return the description of an open session, with the problems of its file."""
+    return session_info.session_result(info_of(live), live.tree, duplicate=duplicate)
+
+
 def _described(live: LiveSession, read: Callable[[Sequence[int]], list[bytes]]) -> t.SessionInfo:
     return session_info.session_info(
         live.tree, read, session_id=live.session_id, path=live.log.path,

@@ -11,7 +11,15 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
 
-from sessiond.hub.errors import Damaged, Draining, HubError, SessionNotFound, SessionTrashed
+from sessiond.hub.errors import (
+    Damaged,
+    Draining,
+    HubError,
+    IncompatibleParams,
+    SessionNotFound,
+    SessionTrashed,
+    refuse_unless_absolute,
+)
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.description import list_row_of
 from sessiond.hub.session.live import LiveSession
@@ -116,6 +124,19 @@ class OpenSessions:
         while live is None or not self.has(live):
             live = await self._adopt(await self._search(lambda: self._log_at(path)))
         return live
+
+    async def named(self, session_id: str | None, path: str | None) -> LiveSession:
+        """Open and return the session that a request names by id or by path. Raises as `session` and `at_path`.
+
+        Raises:
+            IncompatibleParams: Both or neither are given, or the path is not absolute.
+        """
+        if session_id is not None and path is None:
+            return await self.session(session_id)
+        if path is None or session_id is not None:
+            raise IncompatibleParams("exactly one of `sessionId` and `path` is required")
+        refuse_unless_absolute(path, "path")
+        return await self.at_path(path)
 
     async def _search(self, find: Callable[[], Awaitable[T]]) -> T:
         """Return what `find` returns. It is called again if a session came back from the trash meanwhile.

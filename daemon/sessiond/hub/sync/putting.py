@@ -1,17 +1,18 @@
 """Adds lines of another store to a session, or creates the session from them."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sessiond.hub import session_info
+from sessiond.hub.caller import Caller
 from sessiond.hub.errors import IncompatibleParams, TooLarge, refuse_unless_absolute
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.migration import with_cwd
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.positions import Positions
-from sessiond.protocol import types as t
+from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree import entries
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
@@ -46,15 +47,12 @@ class Puts:
         self._files = files
         self._positions = positions
 
-    async def put(
-        self, params: t.SyncPutParams, origin: t.Origin, created: Callable[[t.SessionInfo], None]
-    ) -> t.SyncPutResult:
+    async def put(self, params: t.SyncPutParams, caller: Caller) -> t.SyncPutResult:
         """Add lines to a session, or create it.
 
         Args:
             params: The params of `sync/put`.
-            origin: The client that sent them.
-            created: Called with the description of a new session.
+            caller: The client that sent them. A new session is announced to all clients.
 
         Raises:
             IncompatibleParams: The head is invalid.
@@ -63,19 +61,17 @@ class Puts:
             SessionTrashed: It is in the trash.
             LogExists: An ephemeral session has this id.
             StorageFailed: The lines could not be written; nothing is stored.
-            Draining: The daemon shuts down.
         """
-        self._sessions.refuse_when_draining()
         data = params.lines
         if len(data) > t.MAX_PUT_BYTES and b"\n" in data[:-1]:
             raise TooLarge("the lines", len(data), t.MAX_PUT_BYTES)
         live = self._sessions.cached(params.session_id)
         if live is None and params.head is not None:
             try:
-                return await self._create(params, params.head, created)
+                return await self._create(params, params.head, caller)
             except LogExists:
                 pass  # it was created meanwhile
-        return await self._add(params, origin)
+        return await self._add(params, caller.origin())
 
     async def _add(self, params: t.SyncPutParams, origin: t.Origin) -> t.SyncPutResult:
         lines = await asyncio.to_thread(lines_in, params.lines)
@@ -100,9 +96,7 @@ class Puts:
             refused_count=len(chosen.refused) + damaged_count,
         )  # fmt: skip
 
-    async def _create(
-        self, params: t.SyncPutParams, head: bytes, created: Callable[[t.SessionInfo], None]
-    ) -> t.SyncPutResult:
+    async def _create(self, params: t.SyncPutParams, head: bytes, caller: Caller) -> t.SyncPutResult:
         new = await _new_log(params, head)
         made = await self._files.add(
             new.header.id,
@@ -117,11 +111,10 @@ class Puts:
         def read(rows: Sequence[int]) -> list[bytes]:
             return [new.tree.entry(row, new.lines[slice(*new.tree.span(row))]) for row in rows]
 
-        created(
-            session_info.session_info(
-                new.tree, read, path=made.path, draft=params.is_draft, size=len(new.lines)
-            )
+        session = session_info.session_info(
+            new.tree, read, path=made.path, draft=params.is_draft, size=len(new.lines)
         )
+        caller.announce(m.CREATED, t.CreatedNote(session=session, origin=caller.origin()))
         return t.SyncPutResult(
             is_new=True,
             is_outdated=False,

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sessiond.hub import clock
 from sessiond.hub.errors import HubError
@@ -27,13 +27,17 @@ log = logging.getLogger(__name__)
 
 
 class Synchronization:
-    """Answers the requests of a client that brings two stores together.
+    """Brings two stores together.
 
     Args:
         files: The store.
         trash: The trash.
         open_sessions: The open sessions.
         records_path: The file of the records; None means a temporary file.
+
+    Attributes:
+        lines: Reads the lines of sessions as they are stored.
+        puts: Adds lines to sessions.
     """
 
     def __init__(
@@ -42,13 +46,13 @@ class Synchronization:
         self._files = files
         self._records = SyncRecords(records_path)
         self._positions = Positions(files, open_sessions, trash, self._records)
-        self._lines = StoredLineReader(files, trash, open_sessions)
-        self._puts = Puts(open_sessions, files, self._positions)
+        self.lines = StoredLineReader(files, trash, open_sessions)
+        self.puts = Puts(open_sessions, files, self._positions)
 
     async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
         """Return the positions of all sessions, or only the digest of the store. Raises `StorageFailed`."""
         found = await self._positions.read()
-        self._lines.known_refs = {name: it.ref for name, it in found.stored.items()}
+        self.lines.known_refs = {name: it.ref for name, it in found.stored.items()}
         stored = {name: it for name, it in found.stored.items() if params.include_drafts or not it.is_draft}
         digest = store_digest(
             (name, it.position.line_count, it.position.digest) for name, it in stored.items()
@@ -65,20 +69,6 @@ class Synchronization:
                 t.SyncLeftOut(path=valid_text(ref), message=why) for ref, why in sorted(found.left_out.items())
             ],
         )  # fmt: skip
-
-    async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:
-        """Return a page of ids; see `StoredLineReader.ids`."""
-        return await self._lines.ids(params)
-
-    async def lines(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
-        """Return a page of lines; see `StoredLineReader.page`."""
-        return await self._lines.page(params)
-
-    async def put(
-        self, params: t.SyncPutParams, origin: t.Origin, created: Callable[[t.SessionInfo], None]
-    ) -> t.SyncPutResult:
-        """Add lines to a session; see `Puts.put`."""
-        return await self._puts.put(params, origin, created)
 
     async def missing_blobs(self, params: t.BlobMissingParams) -> t.BlobMissingResult:
         """Return the blobs that the store lacks, and restart the grace period of the others."""

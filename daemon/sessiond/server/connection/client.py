@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Final, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -116,6 +116,10 @@ class Client(Handler[Connection]):
         if command_id is None:
             self._origin = origin
         return origin
+
+    def announce(self, notification: m.Notification[Any], note: t.Wire) -> None:
+        """Notify all clients that use sessions, after the response to the request that is being handled."""
+        self.server.notify_all_soon(notification, note)
 
     # --- receiving -------------------------------------------------------------------------------------
 

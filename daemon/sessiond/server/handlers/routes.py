@@ -18,6 +18,8 @@ A request that has not begun can always be canceled. Every handler runs in the p
 effect decides which requests wait for it (`tickets.Effect`). A request without an effect is about no session, and
 nothing waits for it.
 
+- `_service`: the handler is a method of a service and takes the params.
+- `_service_for`: as `_service`, and the method also takes the client that sent the request.
 - `_route`: the handler takes the client and the params.
 - `_on_session`: the handler also takes the session that `sessionId` names. A closed session is opened first.
 - `_on_named`: as `_on_session`, for params that name the session by `sessionId` or by `path`.
@@ -27,7 +29,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
+from sessiond.hub.caller import Caller
+from sessiond.hub.hub import Hub
+from sessiond.hub.moves import SessionMoves
+from sessiond.hub.prompt_history.history import PromptHistory
+from sessiond.hub.recall.recall import Recall
+from sessiond.hub.redaction.text_redaction import TextRedaction
+from sessiond.hub.retention.cleanup import Cleanup
+from sessiond.hub.retention.deletion import Deletion
+from sessiond.hub.retention.trash_requests import TrashRequests
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.registry import OpenSessions
+from sessiond.hub.sync.putting import Puts
+from sessiond.hub.sync.service import Synchronization
+from sessiond.hub.sync.stored_lines import StoredLineReader
+from sessiond.hub.usage.service import UsageReports
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened, confirmed
@@ -54,23 +70,20 @@ from sessiond.server.handlers import (
     daemon,
     doctor,
     exchange,
-    history,
     list_watches,
     messages,
     reading,
-    retention,
     sessions,
     state,
     stats,
-    sync,
     views,
     watching,
     writing,
 )
-from sessiond.server.handlers.named import named
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
+S = TypeVar("S")
 
 
 def _by_id(params: Any) -> tuple[str | None, str | None]:
@@ -98,6 +111,51 @@ def _route(
 ) -> tuple[str, Route[Client]]:
     """Return a route whose handler takes the client and the params. For `group` see `Route`."""
     return _registered(method, execution.call, execution, effect, names, group)
+
+
+def _service(
+    method: m.Method[P, R],
+    execution: Execution[S, P, R],
+    of: Callable[[Hub], S],
+    effect: Effect | Callable[[P], Effect] | None = None,
+    names: Names = _not_at_all,
+    *,
+    drains: bool = False,
+) -> tuple[str, Route[Client]]:
+    """Return a route whose handler is a method of the service that `of` returns.
+
+    With `drains`, the request is refused while the daemon is stopping.
+    """
+    call = execution.call
+
+    def answer(client: Client, params: Any) -> object:
+        hub = client.hub
+        if drains:
+            hub.sessions.refuse_when_draining()
+        return call(of(hub), params)
+
+    return _registered(method, answer, execution, effect, names)
+
+
+def _service_for(
+    method: m.Method[P, R],
+    execution: Execution[S, P, Caller, R],
+    of: Callable[[Hub], S],
+    effect: Effect | Callable[[P], Effect] | None = None,
+    names: Names = _not_at_all,
+    *,
+    drains: bool = False,
+) -> tuple[str, Route[Client]]:
+    """Return a route as `_service` does. The method also takes the client that sent the request."""
+    call = execution.call
+
+    def answer(client: Client, params: Any) -> object:
+        hub = client.hub
+        if drains:
+            hub.sessions.refuse_when_draining()
+        return call(of(hub), params, client)
+
+    return _registered(method, answer, execution, effect, names)
 
 
 def _on_session(
@@ -133,7 +191,8 @@ def _on_named(
 
     def answer(client: Client, params: Any) -> object:
         return Unopened(
-            partial(named, client, params.session_id, params.path), lambda live: call(client, live, params)
+            partial(client.hub.sessions.named, params.session_id, params.path),
+            lambda live: call(client, live, params),
         )
 
     return _registered(method, answer, execution, effect, _by_id_or_path)
@@ -154,6 +213,11 @@ def _registered(
     )
 
 
+def _effect_of_purge(params: t.PurgeParams) -> Effect:
+    """Return the effect of a purge: on one session, or on all that are old enough."""
+    return "overhaul" if params.session_id is None else "change"
+
+
 ROUTES: dict[str, Route[Client]] = dict(
     [
         _route(m.CREATE, Uninterrupted(sessions.create), "change", _by_new_id),
@@ -161,10 +225,10 @@ ROUTES: dict[str, Route[Client]] = dict(
         _on_session(m.CLOSE, Uninterrupted(sessions.close), "change"),
         _route(m.CONTINUE, Uninterrupted(sessions.continue_), "overhaul"),
         _route(m.LIST, LargeAnswer(sessions.list_), "survey"),
-        _route(m.RESOLVE, LargeAnswer(sessions.resolve), "survey"),
+        _service(m.RESOLVE, LargeAnswer(OpenSessions.resolve), lambda hub: hub.sessions, "survey"),
         _route(m.SEARCH, LargeAnswer(sessions.search), "survey"),
-        _route(m.RECALL, LargeAnswer(sessions.recall), "survey"),
-        _route(m.USAGE_REPORT, LargeAnswer(sessions.usage_report), "survey"),
+        _service(m.RECALL, LargeAnswer(Recall.run), lambda hub: hub.recall, "survey"),
+        _service(m.USAGE_REPORT, LargeAnswer(UsageReports.report), lambda hub: hub.usage, "survey"),
         _on_session(m.INFO, AnsweredAtOnce(sessions.info)),
         _on_session(m.STATS, LargeAnswer(stats.stats), "scan"),
         _on_session(m.COMPARE, LargeAnswer(stats.compare)),
@@ -181,7 +245,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _on_session(m.VIEW_PAGE, LargeAnswer(views.page), "scan"),
         _on_session(m.VIEW_PATH, LargeAnswer(views.path), "scan"),
         _route(m.VIEW_DOCUMENT, Cancellable(views.document)),
-        _route(m.REDACT, LargeAnswer(views.redact)),
+        _service(m.REDACT, LargeAnswer(TextRedaction.run), lambda hub: hub.redaction),
         _on_session(m.CONTEXT, HugeAnswer(context.context_)),
         _on_session(m.PREPARE_COMPACTION, LargeAnswer(compacting.prepare)),
         _on_session(m.COMPACT, AfterSummary(compacting.compact), "job"),
@@ -197,24 +261,48 @@ ROUTES: dict[str, Route[Client]] = dict(
         _on_session(m.SUBSCRIBE, AnsweredAtOnce(watching.subscribe)),
         _route(m.UNSUBSCRIBE, AnsweredAtOnce(watching.unsubscribe), "read", _by_id),
         _route(m.FLUSH, Cancellable(watching.flush), watching.effect_of_flush, _by_id),
-        _route(m.MOVE, Uninterrupted(sessions.move), "change", _by_id),
-        _route(m.DELETE, Uninterrupted(retention.delete), "change", _by_id_or_path),
-        _route(m.TRASH_RESTORE, Uninterrupted(retention.restore), "change", _by_id),
-        _route(m.CLEANUP, Uninterrupted(retention.cleanup), "overhaul"),
-        _route(m.TRASH_PURGE, Uninterrupted(retention.purge), retention.effect_of_purge, _by_id),
-        _route(m.TRASH_LIST, LargeAnswer(retention.list_), "survey"),
-        _route(m.HISTORY_ADD, Uninterrupted(history.add)),
-        _route(m.HISTORY_IMPORT, Uninterrupted(history.import_)),
-        _route(m.HISTORY_LIST, LargeAnswer(history.list_), "survey"),
-        _route(m.HISTORY_DELETE, Uninterrupted(history.delete), "overhaul"),
+        _service_for(m.MOVE, Uninterrupted(SessionMoves.move), lambda hub: hub.moves, "change", _by_id),
+        _service_for(
+            m.DELETE, Uninterrupted(Deletion.delete_named), lambda hub: hub.deletion, "change", _by_id_or_path
+        ),
+        _service_for(
+            m.TRASH_RESTORE,
+            Uninterrupted(TrashRequests.restore),
+            lambda hub: hub.trash_requests,
+            "change",
+            _by_id,
+        ),
+        _service_for(m.CLEANUP, Uninterrupted(Cleanup.clean_up), lambda hub: hub.cleanup, "overhaul"),
+        _service(
+            m.TRASH_PURGE,
+            Uninterrupted(TrashRequests.purge),
+            lambda hub: hub.trash_requests,
+            _effect_of_purge,
+            _by_id,
+        ),
+        _service(m.TRASH_LIST, LargeAnswer(TrashRequests.page), lambda hub: hub.trash_requests, "survey"),
+        _service(m.HISTORY_ADD, Uninterrupted(PromptHistory.add), lambda hub: hub.history, drains=True),
+        _service(m.HISTORY_IMPORT, Uninterrupted(PromptHistory.merge), lambda hub: hub.history, drains=True),
+        _service(m.HISTORY_LIST, LargeAnswer(PromptHistory.page), lambda hub: hub.history, "survey"),
+        _service(
+            m.HISTORY_DELETE,
+            Uninterrupted(PromptHistory.delete),
+            lambda hub: hub.history,
+            "overhaul",
+            drains=True,
+        ),
         _route(m.BLOB_PUT, Uninterrupted(blobs.put)),
         _route(m.BLOB_GET, HugeAnswer(blobs.get)),
         _route(m.BLOB_COLLECT, Cancellable(blobs.collect), "survey"),
-        _route(m.BLOB_MISSING, Uninterrupted(sync.missing_blobs)),
-        _route(m.SYNC_POSITIONS, LargeAnswer(sync.positions), "survey"),
-        _route(m.SYNC_IDS, LargeAnswer(sync.ids), "read", _by_id),
-        _route(m.SYNC_LINES, HugeAnswer(sync.lines), "read", _by_id),
-        _route(m.SYNC_PUT, Uninterrupted(sync.put), "change", _by_id),
+        _service(
+            m.BLOB_MISSING, Uninterrupted(Synchronization.missing_blobs), lambda hub: hub.sync, drains=True
+        ),
+        _service(m.SYNC_POSITIONS, LargeAnswer(Synchronization.positions), lambda hub: hub.sync, "survey"),
+        _service(m.SYNC_IDS, LargeAnswer(StoredLineReader.ids), lambda hub: hub.sync.lines, "read", _by_id),
+        _service(m.SYNC_LINES, HugeAnswer(StoredLineReader.page), lambda hub: hub.sync.lines, "read", _by_id),
+        _service_for(
+            m.SYNC_PUT, Uninterrupted(Puts.put), lambda hub: hub.sync.puts, "change", _by_id, drains=True
+        ),
         _route(m.AGENT_LIST, LargeAnswer(agents.list_)),
         _route(m.AGENT_FOLLOW, Cancellable(agents.follow)),
         _route(m.AGENT_UNFOLLOW, Uninterrupted(agents.unfollow)),

@@ -1,4 +1,4 @@
-"""Handlers of whole sessions: create, open, close, continue, list, resolve, search, info, fork, move."""
+"""Handlers of whole sessions: create, open, close, continue, list, search, info, fork."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw
 
-from sessiond.hub.errors import CursorExpired, refuse_unless_absolute
+from sessiond.hub.errors import CursorExpired
 from sessiond.hub.new_sessions import ForkedSession
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED
-from sessiond.hub.session.description import info_of
+from sessiond.hub.session.description import info_of, session_result
 from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import types as t
 from sessiond.rpc.message import encode_once
@@ -18,7 +18,6 @@ from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened
 from sessiond.server.connection.position_encoding import in_encoding
 from sessiond.server.connection.tickets import Effect
-from sessiond.server.handlers.named import named, session_result
 
 _MAX_MISSING: Final = 100
 """Limit of missing blobs in an answer."""
@@ -33,7 +32,7 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
     await _hold(client, live, params.terminal or client.terminal, cwd=params.cwd)
     if not duplicate:
         client.server.notify_created_soon(live, client.origin(params.command_id))
-    return session_result(client, live, duplicate=duplicate)
+    return session_result(live, duplicate=duplicate)
 
 
 async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
@@ -43,7 +42,7 @@ async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.Se
     """
     live = await client.hub.upkeep.reopen_replaced(live)
     await _hold(client, live, (params.terminal or client.terminal) if params.bind else None)
-    return session_result(client, live)
+    return session_result(live)
 
 
 async def close(client: Client, live: LiveSession, _params: t.CloseParams) -> t.CloseResult:
@@ -69,7 +68,7 @@ async def continue_(client: Client, params: t.ContinueParams) -> t.ContinueResul
     await _hold(client, continued.live, terminal if binds else None, cwd=params.cwd)
     if continued.created and not continued.duplicate:
         client.server.notify_created_soon(continued.live, client.origin(params.command_id))
-    found = session_result(client, continued.live)
+    found = session_result(continued.live)
     return t.ContinueResult(
         session=found.session,
         reason=continued.reason,
@@ -92,11 +91,6 @@ async def list_(client: Client, params: t.ListParams) -> t.ListResult:
     return msgspec.structs.replace(await client.hub.index.page(params), epoch=epoch)
 
 
-async def resolve(client: Client, params: t.ResolveParams) -> t.ResolveResult:
-    """Return the sessions that an id or the beginning of an id names, with `OpenSessions.resolve`."""
-    return await client.hub.sessions.resolve(params)
-
-
 async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     """Search with `hub.search`. The ranges of the hits are converted to the client's position encoding."""
     found = await client.hub.search(params)
@@ -109,28 +103,12 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     return msgspec.structs.replace(found, hits=hits)
 
 
-async def recall(client: Client, params: t.RecallParams) -> t.RecallResult:
-    """Return the passages that answer a question, with `hub.recall`."""
-    return await client.hub.recall.run(params)
-
-
-async def usage_report(client: Client, params: t.UsageReportParams) -> t.UsageReportResult:
-    """Return the tokens and the cost of requests to models, with `hub.usage`. Raises `IncompatibleParams`."""
-    return await client.hub.usage.report(params)
-
-
-async def move(client: Client, params: t.MoveParams) -> t.SessionResult:
-    """Change the working directory with `hub.moves.move`. Raises `IncompatibleParams` for a relative `cwd`."""
-    refuse_unless_absolute(params.cwd, "cwd")
-    return await client.hub.moves.move(params, client.origin(params.command_id))
-
-
 def info(client: Client, live: LiveSession, _params: t.InfoParams) -> Raw:
     """Return the description of the session, from `info_of`. It is encoded once for each state of the session."""
     described = info_of(live)
     encoded = live.encoded_info
     if encoded is None or encoded[0] is not described:
-        encoded = live.encoded_info = described, encode_once(session_result(client, live))
+        encoded = live.encoded_info = described, encode_once(session_result(live))
     return encoded[1]
 
 
@@ -147,7 +125,7 @@ def fork(client: Client, params: t.ForkParams) -> Unopened | Coroutine[Any, Any,
 
     The client is subscribed to the new session. All clients are notified, unless the command is a repeat.
     """
-    find = partial(named, client, params.session_id, params.path)
+    find = partial(client.hub.sessions.named, params.session_id, params.path)
     if params.command_id is None:
         return Unopened(
             find, lambda source: _forked(client, params, _new(client.hub.new_sessions.fork(source, params)))
@@ -167,7 +145,7 @@ async def _forked(
     if not duplicate:
         client.server.notify_created_soon(live, client.origin(params.command_id))
     return msgspec.structs.replace(
-        session_result(client, live, duplicate=duplicate),
+        session_result(live, duplicate=duplicate),
         missing_blobs=missing[:_MAX_MISSING],
         missing_blob_count=len(missing),
     )

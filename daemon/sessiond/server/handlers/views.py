@@ -26,11 +26,6 @@ async def path(_client: Client, live: LiveSession, params: t.ViewPathParams) -> 
     return await pages.around(live, params.entry_id, params.limit)
 
 
-async def redact(client: Client, params: t.RedactParams) -> t.RedactResult:
-    """Return texts without secrets, with `hub.redaction`."""
-    return await client.hub.redaction.run(params)
-
-
 async def document(_client: Client, params: t.ViewDocumentParams) -> t.ViewDocumentResult:
     """Return the HTML document that shows the parts of a page, with `pages.document`."""
     return t.ViewDocumentResult(html=await asyncio.to_thread(pages.document, params.nonce))

@@ -20,7 +20,6 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.paths import make_private
 from sessiond.protocol import methods as m, types as t
 from sessiond.protocol.types.shared import CommandId
-from sessiond.server.handlers.named import named
 from sessiond.server.lsp import names
 from sessiond.server.lsp.actions import default_label
 from sessiond.server.lsp.documents import uri_of
@@ -91,7 +90,7 @@ class _Commands:
         ]  # fmt: skip
 
     async def _session(self, about: CommandArguments) -> LiveSession:
-        return await named(self._editor.client, about.session_id, about.path)
+        return await self._editor.hub.sessions.named(about.session_id, about.path)
 
     async def _branch(self, about: CommandArguments) -> Any:
         live = await self._session(about)

@@ -6,7 +6,6 @@ from lsprotocol import types
 
 from sessiond.hub.errors import IncompatibleParams
 from sessiond.protocol import methods as m, types as t
-from sessiond.server.handlers.named import named
 from sessiond.server.lsp.documents import Document
 from sessiond.server.lsp.editor import Editor
 from sessiond.server.lsp.fields import own_fields
@@ -40,7 +39,7 @@ def register(editor: Editor) -> None:
             path = document.path
         # The label applies to the state after all earlier writes.
         await editor.client.dispatcher.order.until_written()
-        live = await named(editor.client, None, path)
+        live = await editor.hub.sessions.named(None, path)
         await editor.ask(
             m.LABEL, t.LabelParams(session_id=live.session_id, entry_id=found.entry_id, label=text)
         )
