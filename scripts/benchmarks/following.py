@@ -162,13 +162,14 @@ def _checked(daemon: Daemon) -> float:
 
 def _alone(projects: Path) -> float:
     """Return the processor time in which a process that does nothing else reads and converts a byte of the files."""
+    from sessiond.agents.companions import Companions
     from sessiond.hub.transfer import foreign_files, import_reading
     from sessiond.session.dialects import imported_log
 
-    target, titles = import_reading.Target(None), foreign_files.Titles()
+    target, companions = import_reading.Target(None), Companions()
     size, start = 0, time.process_time()
     for path in itertools.islice(projects.rglob("*.jsonl"), _SAMPLE):
-        source = foreign_files.read(str(path), None, titles)
+        source = foreign_files.read(str(path), None, companions)
         session_id = imported_log.candidates(source.imported, str(path))[0]
         import_reading.new_session(source, session_id, target, _no_blob)
         size += path.stat().st_size

@@ -21,10 +21,11 @@ ABOVE_AN_ENTRY = 60_000_000
 """More than an entry may have that a client sends."""
 IN_LITTLE_MEMORY = """
 import resource, sys
+from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import foreign_files
 from sessiond.hub.transfer.spool import Spool
 resource.setrlimit(resource.RLIMIT_DATA, (100_000_000, 100_000_000))
-found = foreign_files.read(sys.argv[1], None, foreign_files.Titles(), Spool(sys.argv[2]))
+found = foreign_files.read(sys.argv[1], None, Companions(), Spool(sys.argv[2]))
 assert found.imported.report.problems == []
 """
 LARGE = pytest.param(200_000_000, marks=pytest.mark.slow)

@@ -94,6 +94,7 @@ def transcript(wren: Command, home: Path) -> Path:
     path = home / f".wren/sessions/{SESSION}.jsonl"
     path.parent.mkdir(parents=True)
     path.write_bytes(jsonl(*LINES))
+    path.with_suffix(".about").write_bytes(jsonl({"title": "Birds of the mountains"}))
     assert wren("agents", "follow", "wren").lines == ["Followed: wren"]
     return path
 
@@ -139,12 +140,12 @@ def test_the_agent_is_listed(wren: Command, transcript: Path) -> None:
 
 
 def test_its_sessions_are_followed_listed_and_searched(wren: Command, transcript: Path) -> None:
-    assert "wallcreeper" in wren("search", "crevices", "--all", "--wait").out
+    assert "Birds of the mountains" in wren("search", "crevices", "--all", "--wait").out
     with transcript.open("ab") as file:
         file.write(jsonl(QUESTION))
     wait_until(lambda: "And the dipper?" in wren("context", SESSION).out)
     [listed] = wren("list", "--all", "--agent", "Wren", "--json").json["sessions"]
-    assert listed["sessionId"] == SESSION
+    assert (listed["sessionId"], listed["title"]) == (SESSION, "Birds of the mountains")
     assert listed["origin"]["agent"] == "wren"
 
 

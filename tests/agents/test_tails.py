@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents.companions import Companions
 from sessiond.hub.following import tails
 from sessiond.hub.following.tails import Tail
 from sessiond.hub.transfer import foreign_files
-from sessiond.hub.transfer.foreign_files import Titles
 from support.dialects import jsonl
 from support.long_sessions import claude_session
 
@@ -21,7 +21,7 @@ def _small_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tail_at(path: Path) -> Tail:
     """The tail of a file that was just read whole."""
-    read = foreign_files.read(str(path), None, Titles())
+    read = foreign_files.read(str(path), None, Companions())
     assert read.reader is not None
     made = tails.tail_of(str(path), read.imported.dialect, read.state, read.reader)
     assert made is not None
@@ -108,7 +108,7 @@ def test_a_stored_reader_does_not_go_on_in_a_file_with_other_bytes(
 ) -> None:
     path = tmp_path / "session.jsonl"
     path.write_bytes(jsonl(*claude_session(3)))
-    read = foreign_files.read(str(path), None, Titles())
+    read = foreign_files.read(str(path), None, Companions())
     assert read.reader is not None
     change(path)
     assert tails.tail_of(str(path), "claude-code", read.state, read.reader) is None

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from sessiond.agents.companions import Companions
 from sessiond.error_text import TemplatedError
 from sessiond.hub.errors import ChildFailed, ChildNotStarted, IncompatibleParams, TooLarge
 from sessiond.hub.execution.child_process import run_in_child_process, run_on_pieces
 from sessiond.hub.transfer import foreign_files
-from sessiond.hub.transfer.foreign_files import NotImported, Titles
+from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.store.errors import LogCopied, StorageFull
 from support.daemons import running, user
 from support.shared import started
@@ -26,7 +27,7 @@ from support.waiting import until
 async def test_an_error_does_not_hold_what_its_callers_have_until_a_garbage_collection() -> None:
     async def failing() -> "weakref.ref[NotImported]":
         try:
-            await run_in_child_process(foreign_files.read, os.devnull, None, Titles())
+            await run_in_child_process(foreign_files.read, os.devnull, None, Companions())
         except NotImported as error:
             return weakref.ref(error)
         raise AssertionError

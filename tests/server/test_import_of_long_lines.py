@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import foreign_files, json_texts, taken_texts
-from sessiond.hub.transfer.foreign_files import ReadSource, Titles
+from sessiond.hub.transfer.foreign_files import ReadSource
 from sessiond.hub.transfer.json_texts import Region
 from sessiond.hub.transfer.spool import Spool
 from sessiond.session.content.restore_blobs import restore
@@ -48,8 +49,8 @@ def both(path: str, folder: Path) -> tuple[list[Any], list[Any], ReadSource]:
     """Return the entries of a source as whole lines give them, those restored from blobs, and what was read."""
     if Path(path).exists():
         os.utime(path, (OLD, OLD))
-    whole = foreign_files.read(path, None, Titles())
-    taken = foreign_files.read(path, None, Titles(), Spool(str(folder)))
+    whole = foreign_files.read(path, None, Companions())
+    taken = foreign_files.read(path, None, Companions(), Spool(str(folder)))
 
     def find(digest: str) -> bytes | None:
         return Path(taken.files[digest]).read_bytes() if digest in taken.files else None
@@ -167,7 +168,7 @@ def test_a_long_line_that_is_not_complete_yet_waits(tmp_path: Path) -> None:
     path = Path(transcript(tmp_path, claude("assistant", "a1", "u1", "hi")))
     size = path.stat().st_size
     path.write_bytes(path.read_bytes() + jsonl(claude("user", "u2", "a1", "x" * 9_000))[:-100])
-    found = foreign_files.read(str(path), None, Titles(), Spool(str(tmp_path / "blobs")))
+    found = foreign_files.read(str(path), None, Companions(), Spool(str(tmp_path / "blobs")))
     assert (found.state.consumed_bytes, found.state.is_final, found.files) == (size, False, {})
 
 
@@ -175,7 +176,7 @@ def test_a_refused_file_leaves_no_files(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_bytes(jsonl({"note": "x" * 9_000}))
     with pytest.raises(foreign_files.NotImported):
-        foreign_files.read(str(path), None, Titles(), Spool(str(tmp_path / "blobs")))
+        foreign_files.read(str(path), None, Companions(), Spool(str(tmp_path / "blobs")))
     assert list((tmp_path / "blobs").iterdir()) == []
 
 

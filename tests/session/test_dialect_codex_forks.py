@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from sessiond.agents.codex import history as codex_history
+from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import codex_forks, foreign_files
-from sessiond.hub.transfer.foreign_files import Titles
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import Imported
 from support.dialect_files import SESSION, codex, event, meta, said
@@ -61,7 +61,7 @@ def second_fork_lines() -> list[dict[str, Any]]:
 
 
 def read(path: Path) -> Imported:
-    return foreign_files.read(str(path), None, Titles()).imported
+    return foreign_files.read(str(path), None, Companions()).imported
 
 
 def said_in(session: Imported) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from sessiond.agents.session_processes import NamedProcess
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Environ: TypeAlias = Mapping[str, str]
 """Environment variables by name."""
+Beside: TypeAlias = Callable[[str], Mapping[str, Any]]
+"""Returns what other files say about the session in a file. It may keep what it has read, and may block."""
 
 _VERSION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9}){1,3})[-+.A-Za-z0-9]{0,40}")
 
@@ -123,6 +125,8 @@ class Agent:
         writes: The meaning of the format that is written for the agent, as a phrase; empty if none is.
         places: Its sessions on the disk, in Markdown.
         load_dialect: Imports and returns the reader of `dialect`; None if another row does, or there is none.
+        beside: Imports and returns what finds data for the reader in files beside a session, for one request; None if
+            the agent has none.
         load_writer: Imports and returns the writer of sessions that the agent resumes; None if there is none.
         finds: Returns whether the agent, started in a folder, finds a session with an id in a file of its folders. It
             receives the path, the id, the real path of the folder, and the environment variables. It may block.
@@ -156,6 +160,7 @@ class Agent:
     writes: str = ""
     places: str = ""
     load_dialect: Callable[[], Dialect] | None = None
+    beside: Callable[[], Beside] | None = None
     load_writer: Callable[[], NativeWriter] | None = None
     finds: Callable[[str, str, str, Environ], bool] = is_named_after
     storage: Literal["files", "database"] = "files"

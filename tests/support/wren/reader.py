@@ -21,6 +21,7 @@ def detect(first: list[dict[str, Any]]) -> bool:
 def read(source: Source) -> Imported:
     """Read the session in a file of Wren."""
     builder = ImportBuilder(NAME, source)
+    builder.title = fields.text(source.beside.get("title"))
     for line in source.lines():
         if line.value is None:
             builder.preserve_unreadable(line)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
+from sessiond.agents.agent import Agent, Beside, Environ, NewFile, WrittenSession
 from sessiond.agents.places import moved
 
 if TYPE_CHECKING:
@@ -23,6 +23,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _beside() -> Beside:
+    from .beside import beside
+
+    return beside
+
+
 def _writer() -> "NativeWriter":
     from .writer import to_wren
 
@@ -39,6 +45,7 @@ WREN = Agent(
     reads="the sessions of Wren.",
     writes="a session of Wren.",
     load_dialect=_dialect,
+    beside=_beside,
     load_writer=_writer,
     checked_version="1.4.0",
     variables=("WREN_HOME",),

@@ -4,7 +4,16 @@ import re
 from typing import TYPE_CHECKING
 
 from sessiond.agents import session_processes
-from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.agent import (
+    Agent,
+    Beside,
+    Environ,
+    HookFile,
+    McpFile,
+    NewFile,
+    WrittenSession,
+    described_server,
+)
 from sessiond.agents.places import home, moved, named
 
 if TYPE_CHECKING:
@@ -65,6 +74,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _beside() -> Beside:
+    from sessiond.agents.claude_code.beside import beside
+
+    return beside
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.claude_code.writer import to_claude_code
 
@@ -81,6 +96,7 @@ CLAUDE_CODE = Agent(
     reads="the transcripts of Claude Code.",
     writes="a session of Claude Code, for a file named after its `sessionId`.",
     load_dialect=_dialect,
+    beside=_beside,
     load_writer=_writer,
     checked_version="2.1.332",
     variables=("CLAUDE_CONFIG_DIR",),

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.agent import Agent, Beside, Environ
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _beside() -> Beside:
+    from sessiond.agents.cline.beside import beside
+
+    return beside
+
+
 CLINE = Agent(
     name="cline",
     title="Cline",
@@ -52,6 +58,7 @@ CLINE = Agent(
     ),
     reads="the messages of Cline, of its command-line program or of its extension for VS Code.",
     load_dialect=_dialect,
+    beside=_beside,
     checked_version=None,
     variables=("CLINE_DIR", "CLINE_DATA_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME"),
     folders=_folders,

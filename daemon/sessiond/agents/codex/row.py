@@ -3,7 +3,16 @@
 from typing import TYPE_CHECKING
 
 from sessiond.agents import session_processes
-from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.agent import (
+    Agent,
+    Beside,
+    Environ,
+    HookFile,
+    McpFile,
+    NewFile,
+    WrittenSession,
+    described_server,
+)
 from sessiond.agents.places import moved
 
 if TYPE_CHECKING:
@@ -37,6 +46,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _beside() -> Beside:
+    from sessiond.agents.codex.beside import Titles
+
+    return Titles()
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.codex.writer import to_codex
 
@@ -53,6 +68,7 @@ CODEX = Agent(
     reads="the rollouts of Codex.",
     writes="a rollout of Codex.",
     load_dialect=_dialect,
+    beside=_beside,
     load_writer=_writer,
     checked_version="0.171.0",
     variables=("CODEX_HOME",),

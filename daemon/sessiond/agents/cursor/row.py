@@ -7,7 +7,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from sessiond.agents.agent import Agent, Environ, is_named_after
+from sessiond.agents.agent import Agent, Beside, Environ, is_named_after
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _beside() -> Beside:
+    from sessiond.agents.cursor.beside import beside
+
+    return beside
+
+
 CURSOR = Agent(
     name="cursor",
     title="Cursor",
@@ -51,6 +57,7 @@ CURSOR = Agent(
     ),
     reads="the transcripts of Cursor's agent.",
     load_dialect=_dialect,
+    beside=_beside,
     checked_version=None,
     variables=("CURSOR_CONFIG_DIR",),
     folders=_folders,

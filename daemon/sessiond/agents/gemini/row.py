@@ -7,7 +7,16 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.agent import (
+    Agent,
+    Beside,
+    Environ,
+    HookFile,
+    McpFile,
+    NewFile,
+    WrittenSession,
+    described_server,
+)
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -159,6 +168,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _beside() -> Beside:
+    from sessiond.agents.gemini.beside import beside
+
+    return beside
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.gemini.writer import to_gemini
 
@@ -175,6 +190,7 @@ GEMINI = Agent(
     reads="the sessions of Gemini CLI.",
     writes="a session of Gemini CLI.",
     load_dialect=_dialect,
+    beside=_beside,
     load_writer=_writer,
     checked_version="0.61.0",
     variables=("GEMINI_CLI_HOME",),

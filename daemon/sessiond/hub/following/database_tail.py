@@ -9,12 +9,12 @@ from typing import Final
 
 import msgspec
 
+from sessiond.agents.companions import Companions
 from sessiond.agents.opencode import database as opencode_database, reader as opencode
 from sessiond.agents.opencode.database import UnreadableDatabase
 from sessiond.hub import clock
 from sessiond.hub.following.tails import Added
 from sessiond.hub.transfer import database_sources
-from sessiond.hub.transfer.foreign_files import Titles, companions
 from sessiond.hub.transfer.source_state import digest_of
 from sessiond.session.dialects.source import Source
 
@@ -60,7 +60,7 @@ class DatabaseTail:
         imported = opencode.read(
             Source(
                 name=self.path.rpartition("/")[2], data=data, modified=clock.iso(status.modified_ns),
-                growing=True, beside=companions(self.path, opencode.NAME, Titles()),
+                growing=True, beside=Companions().of(self.path, opencode.NAME),
             )
         )  # fmt: skip
         if imported.report.problem_count or any(it.type == "compaction" for it in imported.entries):

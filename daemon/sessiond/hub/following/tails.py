@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from sessiond.agents import known
+from sessiond.agents.companions import Companions
 from sessiond.hub import clock
-from sessiond.hub.transfer.foreign_files import MIN_READER_BYTES, Titles, companions
+from sessiond.hub.transfer.foreign_files import MIN_READER_BYTES
 from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_file
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.dialects.source import Source, line_of
@@ -124,7 +125,7 @@ def tail_of(path: str, dialect: str, state: SourceState, reader: bytes) -> Tail 
         return None
     source = Source(
         name=path.rpartition("/")[2], data=b"", modified=clock.iso(state.status.modified_ns), growing=True,
-        beside=companions(path, dialect, Titles()),
+        beside=Companions().of(path, dialect),
     )  # fmt: skip
     return Tail(path, make(source, reader), (status.st_dev, status.st_ino), size, count, ending)
 

@@ -13,21 +13,16 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from sessiond.agents import known
-from sessiond.agents.cline import reader as cline
 from sessiond.agents.codex import reader as codex
-from sessiond.agents.cursor import reader as cursor
-from sessiond.agents.gemini import reader as gemini
+from sessiond.agents.companions import Companions
 from sessiond.agents.opencode import database as opencode_database, storage as opencode_storage
 from sessiond.agents.opencode.database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
 from sessiond.hub.transfer import (
-    cline_tasks,
     codex_forks,
     compressed,
-    cursor_projects,
     database_sources,
-    gemini_folders,
     memory_limit,
 )
 from sessiond.hub.transfer.json_texts import NotText
@@ -51,7 +46,6 @@ MIN_READER_BYTES: Final = 256 * 1024
 """Bytes from which the state of the reader of a file is kept, so that only what is added is read."""
 NO_ENTRIES: Final = "it has no entries"
 _SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
-_INDEX: Final = "session_index.jsonl"
 
 
 class NotImported(TemplatedError):
@@ -127,13 +121,13 @@ def find(paths: Iterable[str]) -> list[ImportCandidate]:
     return list(found.values())
 
 
-def read(path: str, dialect: str | None, titles: "Titles", spool: Spool | None = None) -> ReadSource:
+def read(path: str, dialect: str | None, companions: Companions, spool: Spool | None = None) -> ReadSource:
     """Read the session in a file.
 
     Args:
         path: The file.
         dialect: The format. None: it is detected.
-        titles: Finds the titles of Codex sessions.
+        companions: Finds what other files say about the session.
         spool: Takes the long texts. None: they stay in the entries.
 
     Raises:
@@ -143,7 +137,7 @@ def read(path: str, dialect: str | None, titles: "Titles", spool: Spool | None =
     with contextlib.ExitStack() as opened:
         texts = None if spool is None else TakenTexts(spool)
         try:
-            return _read_source(path, dialect, titles, texts, opened)
+            return _read_source(path, dialect, companions, texts, opened)
         except BaseException as error:
             if texts is not None and texts.files:
                 texts.spool.clear()
@@ -153,7 +147,11 @@ def read(path: str, dialect: str | None, titles: "Titles", spool: Spool | None =
 
 
 def _read_source(
-    path: str, dialect: str | None, titles: "Titles", texts: TakenTexts | None, opened: contextlib.ExitStack
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    texts: TakenTexts | None,
+    opened: contextlib.ExitStack,
 ) -> ReadSource:
     content = _bytes(path, texts, opened)
     data, status = content.data, content.status
@@ -166,7 +164,7 @@ def _read_source(
         if texts is not None and content.digests is None:
             source = texts.shortened(source, growing=growing)
         imported, beside, reader = _imported(
-            path, source, status, dialect, titles, growing=growing,
+            path, source, status, dialect, companions, growing=growing,
             content=lambda it: _content(it, texts, opened),
         )  # fmt: skip
         if texts is not None:
@@ -227,7 +225,7 @@ def _state(content: _Content, beside: dict[str, Any], *, is_final: bool) -> Sour
 
 
 def _imported(
-    path: str, data: bytes, status: FileStatus, dialect: str | None, titles: "Titles",
+    path: str, data: bytes, status: FileStatus, dialect: str | None, companions: Companions,
     *, growing: bool, content: Callable[[str], bytes | None],
 ) -> tuple[Imported, dict[str, Any], bytes | None]:  # fmt: skip
     """Return the session in the bytes of a file, the data from files beside it, and the state of its reader.
@@ -239,7 +237,7 @@ def _imported(
     detected = dialect or known.detect_whole(data)
     if detected is None:
         raise NotImported("it is not a session file of a known program")
-    beside = companions(path, detected, titles)
+    beside = companions.of(path, detected)
     source = Source(
         name=Path(path).name,
         data=data,
@@ -270,57 +268,6 @@ def _read(source: Source, dialect: str) -> tuple[Imported, bytes | None]:
         reader.end()
     # A text that was taken out of a line that waits would be found by nobody.
     return reader.result(), None if state is None or MARK in state else state
-
-
-class Titles:
-    """The titles of Codex sessions, which one index file holds for all sessions. An index file is read once."""
-
-    def __init__(self) -> None:
-        self._by_file: dict[str, dict[str, str]] = {}
-
-    def of(self, path: str) -> str | None:
-        """Return the last title of a rollout file, found by the id in its file name; None if it has none."""
-        home = next((it for it in Path(path).parents if (it / _INDEX).is_file()), None)
-        if home is None:
-            return None
-        index = str(home / _INDEX)
-        if index not in self._by_file:
-            self._by_file[index] = dict(_names(index))
-        return self._by_file[index].get(Path(path).name.partition(".jsonl")[0][-36:])
-
-
-def _names(index: str) -> Iterator[tuple[str, str]]:
-    for line in Path(index).read_bytes().split(b"\n"):
-        try:
-            value = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            session, name = value.get("id"), value.get("thread_name")
-            if isinstance(session, str) and isinstance(name, str):
-                yield session, name
-
-
-def companions(path: str, dialect: str, titles: Titles) -> dict[str, Any]:
-    """Return the data about a session from files beside its file."""
-    beside: dict[str, Any] = {"sourcePath": path}
-    if dialect == codex.NAME and (title := titles.of(path)) is not None:
-        beside["title"] = title
-    if dialect == gemini.NAME and (folder := gemini_folders.folder_of(path)) is not None:
-        beside["cwd"] = folder
-    if dialect == cline.NAME:
-        beside |= cline_tasks.beside(path)
-    if dialect == cursor.NAME:
-        beside |= cursor_projects.beside(path)
-    meta = os.path.splitext(path)[0] + ".meta.json"  # noqa: PTH122 - for each of many files, and pathlib is slow
-    if os.path.isfile(meta):  # noqa: PTH113
-        try:
-            values = msgspec.json.decode(Path(meta).read_bytes())
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, OSError):
-            return beside
-        if isinstance(values, dict):
-            beside |= {name: value for name, value in values.items() if isinstance(value, str | int | bool)}
-    return beside
 
 
 def _content(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) -> bytes | None:

@@ -10,12 +10,13 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from sessiond.agents.companions import Companions
 from sessiond.hub import session_info
 from sessiond.hub.errors import ChildFailed, ChildNotStarted
 from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.session import entry_placement
 from sessiond.hub.transfer import codex_forks, compressed, database_sources, foreign_files
-from sessiond.hub.transfer.foreign_files import ReadSource, Titles
+from sessiond.hub.transfer.foreign_files import ReadSource
 from sessiond.hub.transfer.source_state import SourceState
 from sessiond.hub.transfer.spool import Spool
 from sessiond.protocol import types as t
@@ -80,14 +81,19 @@ class NewSession:
 
 
 async def read(
-    path: str, dialect: str | None, titles: Titles, taken: Collection[str], target: Target, spool: Spool
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    taken: Collection[str],
+    target: Target,
+    spool: Spool,
 ) -> NewSession | ReadSource:
     """Read a file. If it is not yet imported and names no blobs, convert it to a new session, too.
 
     Args:
         path: The file.
         dialect: The format. None: it is detected.
-        titles: Finds the titles of Codex sessions.
+        companions: Finds what other files say about a session.
         taken: The ids of the existing sessions.
         target: The properties of a new session.
         spool: Takes the long texts.
@@ -97,15 +103,15 @@ async def read(
         OSError: The file cannot be read.
         ChildFailed: The child process failed.
     """
-    found = await asyncio.to_thread(_read_unless_large, path, dialect, titles, taken, target, spool)
+    found = await asyncio.to_thread(_read_unless_large, path, dialect, companions, taken, target, spool)
     if found is not None:
         return found
     try:
         return await run_in_child_process(
-            _read_and_make, path, dialect, titles, frozenset(taken), target, spool
+            _read_and_make, path, dialect, companions, frozenset(taken), target, spool
         )
     except ChildNotStarted:  # the file is then read in a thread, which slows down other requests
-        return await asyncio.to_thread(_read_and_make, path, dialect, titles, taken, target, spool)
+        return await asyncio.to_thread(_read_and_make, path, dialect, companions, taken, target, spool)
     except (ChildFailed, asyncio.CancelledError):
         spool.clear()  # the process could not
         raise
@@ -133,16 +139,28 @@ def new_session(source: ReadSource, session_id: str, target: Target, find: Find)
 
 
 def _read_unless_large(
-    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target, spool: Spool
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    taken: Container[str],
+    target: Target,
+    spool: Spool,
 ) -> NewSession | ReadSource | None:
     """Do what `_read_and_make` does, but return None for a large file."""
-    return None if _size(path) >= LARGE_FILE else _read_and_make(path, dialect, titles, taken, target, spool)
+    return (
+        None if _size(path) >= LARGE_FILE else _read_and_make(path, dialect, companions, taken, target, spool)
+    )
 
 
 def _read_and_make(
-    path: str, dialect: str | None, titles: Titles, taken: Container[str], target: Target, spool: Spool
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    taken: Container[str],
+    target: Target,
+    spool: Spool,
 ) -> NewSession | ReadSource:
-    source = foreign_files.read(path, dialect, titles, spool)
+    source = foreign_files.read(path, dialect, companions, spool)
     imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]
     own = source.files.keys()

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import database_sources
-from sessiond.hub.transfer.foreign_files import Titles
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState, unread
@@ -23,7 +23,7 @@ class ImportRun:
         params: The request.
         reporting: Receives the progress and each new session.
         is_followed: Whether the program writes the files at present: see `append_entries`.
-        titles: Finds the titles of Codex sessions.
+        companions: Finds what other files say about a session.
         records: The records of its files, by path, which are stored at the end.
         readers: The states of readers that can go on, too.
     """
@@ -31,7 +31,7 @@ class ImportRun:
     params: t.ImportParams
     reporting: Reporting
     is_followed: bool = False
-    titles: Titles = field(default_factory=Titles)
+    companions: Companions = field(default_factory=Companions)
     records: dict[str, SourceRecord] = field(default_factory=dict)
     readers: dict[str, bytes] = field(default_factory=dict)
 

@@ -177,7 +177,7 @@ class Imports:
         """Import the files of a page that differ from their records, and record them."""
         format = run.params.format
         known_files = [it.path for it in page.files] if run.params.cwd is None else []  # sessions may move
-        unchanged = await asyncio.to_thread(self._unchanged.outcomes, known_files, format, run.titles)
+        unchanged = await asyncio.to_thread(self._unchanged.outcomes, known_files, format, run.companions)
         if len(unchanged) < len(page.files):
             await asyncio.to_thread(self._logs.update)
         try:
@@ -215,8 +215,8 @@ class Imports:
             raise NotImported(OWN_SESSION)
         target = Target(run.params.cwd, title_space=not run.is_followed)
         spool = Spool(self._files.blobs.folder_for_files())
-        format, titles = run.params.format, run.titles
-        found = await import_reading.read(path, format, titles, self._logs.refs, target, spool)
+        format, companions = run.params.format, run.companions
+        found = await import_reading.read(path, format, companions, self._logs.refs, target, spool)
         try:
             return await self._store(found, target, path, run, spool)
         finally:
@@ -237,7 +237,9 @@ class Imports:
                 with contextlib.suppress(LogExists):
                     return await self._create(found, path, run)
             # A session with this id was created or opened in the meantime.
-            found = await asyncio.to_thread(foreign_files.read, path, run.params.format, run.titles, spool)
+            found = await asyncio.to_thread(
+                foreign_files.read, path, run.params.format, run.companions, spool
+            )
             await asyncio.to_thread(self._logs.update)
         return await self._create_or_grow(found, target, path, run)
 

@@ -12,8 +12,9 @@ import msgspec
 
 import sessiond
 from sessiond.agents import known
+from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import codex_forks, database_sources, foreign_files
-from sessiond.hub.transfer.foreign_files import NotImported, Titles
+from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_companions
 from sessiond.protocol import types as t
@@ -38,13 +39,15 @@ class UnchangedSources:
         self._files = files
         self._records = records
 
-    def outcomes(self, paths: Iterable[str], format: str | None, titles: Titles) -> dict[str, ImportOutcome]:
+    def outcomes(
+        self, paths: Iterable[str], format: str | None, companions: Companions
+    ) -> dict[str, ImportOutcome]:
         """Return the outcomes for those of the files that are unchanged. Blocks.
 
         Args:
             paths: The absolute paths of the files.
             format: The format that the import names; None if it is detected.
-            titles: Finds the titles of Codex sessions.
+            companions: Finds what other files say about a session.
         """
         found: dict[str, ImportOutcome] = {}
         updated: dict[str, SourceRecord] = {}
@@ -54,7 +57,7 @@ class UnchangedSources:
             if folder not in in_store:
                 in_store[folder] = self._files.holds(path)
             # A file that is in a folder of the store now may be one of its sessions.
-            if in_store[folder] or not _is_applicable(path, record, titles):
+            if in_store[folder] or not _is_applicable(path, record, companions):
                 continue
             state = _present_state(path, record.state)
             if state is None:
@@ -67,7 +70,7 @@ class UnchangedSources:
         return found
 
 
-def _is_applicable(path: str, record: SourceRecord, titles: Titles) -> bool:
+def _is_applicable(path: str, record: SourceRecord, companions: Companions) -> bool:
     """Return whether the outcome of a record is that of another import, provided that the file has the same content."""
     if record.importer != IMPORTER or not record.state.is_final:
         return False
@@ -79,10 +82,7 @@ def _is_applicable(path: str, record: SourceRecord, titles: Titles) -> bool:
     # Of a log with the same status, the session has the same entries and the same title.
     if record.log is None or record.log_status is None or FileStatus.at(record.log) != record.log_status:
         return False
-    return (
-        digest_of_companions(foreign_files.companions(path, session.format, titles))
-        == record.state.companions
-    )
+    return digest_of_companions(companions.of(path, session.format)) == record.state.companions
 
 
 def _present_state(path: str, state: SourceState) -> SourceState | None:

@@ -8,7 +8,7 @@ path, if the user was asked to trust it. All functions block.
 from pathlib import Path
 from typing import Any, Final
 
-from sessiond.hub.transfer.json_files import object_of
+from sessiond.agents.json_files import object_of
 from sessiond.session.content import fields
 
 _TRANSCRIPTS: Final = "agent-transcripts"

@@ -16,13 +16,14 @@ _PROJECTS: Final = "projects.json"
 _MAX_PATH_BYTES: Final = 4096
 
 
-def folder_of(path: str) -> str | None:
-    """Return the folder of the project that a session file belongs to, or None if no file names it. Blocks."""
+def beside(path: str) -> dict[str, str]:
+    """Return the folder of the project that a session file belongs to, if a file names it. Blocks."""
     chats = next((it for it in list(Path(path).parents)[:2] if it.name == _CHATS), None)
     if chats is None:
-        return None
+        return {}
     project = chats.parent
-    return _written(project / _ROOT) or _mapped(project.parent.parent / _PROJECTS, project.name)
+    folder = _written(project / _ROOT) or _mapped(project.parent.parent / _PROJECTS, project.name)
+    return {} if folder is None else {"cwd": folder}
 
 
 def _written(path: Path) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sessiond.agents.cline import reader as cline
-from sessiond.hub.transfer.json_files import object_of, value_of
+from sessiond.agents.json_files import object_of, value_of
 from sessiond.session.content import fields
 
 _HISTORY: Final = "state/taskHistory.json"
