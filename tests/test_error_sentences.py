@@ -93,7 +93,7 @@ def pattern(kind: type[TemplatedError]) -> str:
 
 
 def test_the_messages_in_the_examples_of_the_protocol_are_those_of_templates() -> None:
-    document = (ROOT / "protocol.md").read_text(encoding="utf-8")
+    document = (ROOT / "daemon" / "protocol-examples.md").read_text(encoding="utf-8")
     quoted = re.findall(r'"error": \{"code": -?\d+,\s+"message": "((?:[^"\\]|\\.)*)"', document)
     assert len(quoted) > 10
     telling = [it for it in RAISED if any(literals(it)) or it.__name__ == "InvalidParams"]

@@ -1,4 +1,4 @@
-"""The JSON examples of protocol.md: each is an exchange of messages, `→` to the daemon and `←` from it."""
+"""The JSON examples of the protocol: each is an exchange of messages, `→` to the daemon and `←` from it."""
 
 import re
 from collections.abc import Iterator
@@ -8,16 +8,19 @@ from typing import Any
 
 import msgspec
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "protocol.md"
+_ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = _ROOT / "protocol.md"
+EXAMPLES = _ROOT / "daemon" / "protocol-examples.md"
 
-_HEADING = re.compile(r"^#{2,4} (.+)$")
+_HEADING = re.compile(r"^#{2,4} \[?([^\]]+)")
 _ARROW = re.compile(r"^([→←]) ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Example:
-    """One message of the document: where it stands, which way it goes, and what it says."""
+    """One message of a document: where it stands, which way it goes, and what it says."""
 
+    document: str
     heading: str
     line: int
     from_client: bool
@@ -25,12 +28,12 @@ class Example:
 
     @property
     def where(self) -> str:
-        return f"protocol.md:{self.line}"
+        return f"{self.document}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A request of the document with the reply that follows it."""
+    """A request of a document with the reply that follows it."""
 
     request: Example
     reply: Example
@@ -41,8 +44,13 @@ class Answered:
 
 
 def examples() -> list[Example]:
-    """Every message of every example, in the order of the document."""
-    return [example for heading, line, text in _blocks() for example in _messages(heading, line, text)]
+    """Every message of every example: first those of `DOCUMENT`, then those of `EXAMPLES`, in their order."""
+    return [
+        Example(document.name, heading, number, is_from_client, message)
+        for document in (DOCUMENT, EXAMPLES)
+        for heading, line, text in _blocks(document)
+        for number, is_from_client, message in _messages(line, text)
+    ]
 
 
 def answered() -> list[Answered]:
@@ -73,10 +81,10 @@ def _with_replies(*, from_client: bool) -> list[Answered]:
     return [Answered(request, replies[request.message["id"]]) for request in requests]
 
 
-def _blocks() -> Iterator[tuple[str, int, str]]:
+def _blocks(document: Path) -> Iterator[tuple[str, int, str]]:
     """Heading, first line and text of each ```json block."""
     heading, first, block = "", 0, None
-    for number, line in enumerate(DOCUMENT.read_text(encoding="utf-8").split("\n"), 1):
+    for number, line in enumerate(document.read_text(encoding="utf-8").split("\n"), 1):
         if block is None:
             if found := _HEADING.match(line):
                 heading = found[1]
@@ -89,10 +97,11 @@ def _blocks() -> Iterator[tuple[str, int, str]]:
             block.append(line)
 
 
-def _messages(heading: str, first: int, text: str) -> Iterator[Example]:
+def _messages(first: int, text: str) -> Iterator[tuple[int, bool, dict[str, Any]]]:
+    """Line of each message, whether a client sends it, and its content."""
     arrows = list(_ARROW.finditer(text))
     ends = [*(arrow.start() for arrow in arrows[1:]), len(text)]
     for arrow, end in zip(arrows, ends, strict=True):
         line = first + text.count("\n", 0, arrow.start())
         message = msgspec.json.decode(text[arrow.end() : end], type=dict[str, Any])
-        yield Example(heading, line, arrow[1] == "→", message)
+        yield line, arrow[1] == "→", message

@@ -57,11 +57,11 @@ def parts(schema: JsonSchema) -> dict[str, str]:
     """Every part that protocol.md may ask for: overviews, and one for each message."""
     definitions = schema["$defs"]
     methods = {
-        name: _method(method, definitions)
+        name: f"{_method(method, definitions)}\n\n{_exchanges(name)}"
         for name, method in (schema["methods"] | schema["clientMethods"]).items()
     }
     notifications = {
-        name: f"{_described(note)}\n\n{_fields(_target(note['params'], definitions))}"
+        name: f"{_described(note)}\n\n{_fields(_target(note['params'], definitions))}\n\n{_exchanges(name)}"
         for name, note in (schema["notifications"] | schema["bothWays"]).items()
     }
     return {
@@ -171,6 +171,11 @@ def _method(method: JsonSchema, definitions: JsonSchema) -> str:
     return "\n\n".join(blocks)
 
 
+def _exchanges(name: str) -> str:
+    """Return the link to the examples of a message."""
+    return f"[Example](daemon/protocol-examples.md#{_anchor(name)})"
+
+
 def _described(message: JsonSchema) -> str:
     """The description of a message, with a warning if it is not stable."""
     warning = f"\n\n**Stability:** [{message['stability']}](#stability)."
@@ -231,7 +236,7 @@ def _table(titles: tuple[str, ...], rows: Iterable[str]) -> str:
 
 
 def _anchor(name: str) -> str:
-    return name.replace("/", "").lower()
+    return name.replace("/", "").replace("$", "").lower()
 
 
 def _first_sentence(description: str) -> str:

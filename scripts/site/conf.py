@@ -19,7 +19,7 @@ version = release = __version__
 extensions = ["myst_parser"]
 myst_heading_anchors = 6
 suppress_warnings = [
-    "misc.highlighting_failure",  # exchanges in protocol.md have an arrow before each message
+    "misc.highlighting_failure",  # exchanges of the protocol have an arrow before each message
     "myst.header",  # protocol.md has the shapes of its types two levels below their heading
 ]
 root_doc = "README"
@@ -37,7 +37,7 @@ _CONTENTS = {
     root_doc: {
         "Use it": ["daemon/GUIDE", "daemon/man/sessiond", "daemon/agents", "editors/README", "editors/vscode/README",
                    "editors/nvim/README", "Changes <CHANGELOG>", "Changes of the extension <editors/vscode/CHANGELOG>"],
-        "Build on it": ["protocol", "daemon/client", "daemon/GLOSSARY"],
+        "Build on it": ["protocol", "daemon/protocol-examples", "daemon/client", "daemon/GLOSSARY"],
         "How it works": ["daemon/ARCHITECTURE", "daemon/CODE_MAP", "daemon/SCREENS", "daemon/PERFORMANCE",
                          "daemon/RELIABILITY", _DECISIONS, "SECURITY", "CONTRIBUTING"],
     },

@@ -1,13 +1,15 @@
-"""Every JSON example of protocol.md is what the wire's types say it is, field for field."""
+"""Every JSON example of the protocol is what the wire's types say it is, field for field."""
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from scripts.protocol.examples import (
     DOCUMENT,
+    EXAMPLES,
     Answered,
     Example,
     answered,
@@ -148,11 +150,17 @@ def test_the_story_keeps_the_lines_it_has_told() -> None:
             assert seen.setdefault((session_id, entry["id"]), (seq, entry)) == (seq, entry)
 
 
-def test_every_link_inside_the_document_leads_to_one_place() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8")
-    anchors = Counter(
-        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
-        for heading in re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    )
-    links = set(re.findall(r"\]\(#([^)]+)\)", text))
-    assert {link: anchors[link] for link in links} == dict.fromkeys(links, 1)
+@pytest.mark.parametrize(
+    ("source", "target", "link"),
+    [
+        (DOCUMENT, DOCUMENT, r"\]\(#([^)]+)\)"),
+        (DOCUMENT, EXAMPLES, r"\]\(daemon/protocol-examples\.md#([^)]+)\)"),
+        (EXAMPLES, DOCUMENT, r"\]\(\.\./protocol\.md#([^)]+)\)"),
+    ],
+    ids=["inside the document", "to the examples", "from the examples"],
+)
+def test_every_link_leads_to_one_place(source: Path, target: Path, link: str) -> None:
+    headings = re.findall(r"^#+ \[?([^\]\n]+)", target.read_text(encoding="utf-8"), re.MULTILINE)
+    anchors = Counter(re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    links = set(re.findall(link, source.read_text(encoding="utf-8")))
+    assert {link: anchors[link] for link in links} == dict.fromkeys(links, 1) != {}

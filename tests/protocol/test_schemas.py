@@ -31,7 +31,7 @@ def message(method: str, **params: Any) -> dict[str, Any]:
 
 
 def in_the_tables() -> list[Example]:
-    """The messages of protocol.md but those of LSP and those that show a mistake."""
+    """The messages of the documents but those of LSP and those that show a mistake."""
     wrong = {it.message["id"] for it in examples() if "error" in it.message}
     of_lsp = {it.message.get("id") for it in examples() if it.message.get("method") in LSP} - {None}
     found = []
@@ -344,8 +344,9 @@ def test_the_schemas_of_openrpc_accept_its_examples_and_need_no_other_file() -> 
 
 def test_the_document_names_the_params_in_which_null_is_a_value() -> None:
     text = (ROOT / "protocol.md").read_text(encoding="utf-8")
-    section = text.partition("### Generated clients")[2].partition("### Stability")[0]
-    listed = re.findall(r"`(\w+)`", section.partition("In some params,")[2].partition("In all others")[0])
+    section = text.partition("### Absent and null\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
     own = {
         field.encode_name
         for method in METHODS.values()

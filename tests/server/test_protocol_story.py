@@ -1,4 +1,4 @@
-"""The story that protocol.md tells in its examples, played to a real daemon: its answers are the same."""
+"""The story that the examples of the protocol tell, played to a real daemon: its answers are the same."""
 
 import asyncio
 import json  # noqa: TID251 - a line is written as another program writes it
