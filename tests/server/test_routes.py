@@ -1,6 +1,12 @@
 """The table of methods: its overview names every way in which a handler runs, and each of them is in use."""
 
+import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
 from sessiond.server.connection.execution import Execution
+from sessiond.server.connection.loaded_late import LoadedLate
 from sessiond.server.handlers import routes
 from sessiond.server.handlers.routes import ROUTES
 
@@ -23,3 +29,14 @@ def test_a_method_that_takes_effect_on_a_log_is_finished_once_it_has_begun() -> 
         if route.effect in ("append", "change") and not route.execution.is_finished
     }
     assert interruptible == set()
+
+
+def test_classes_that_are_loaded_late_exist_and_have_the_methods_that_rows_name() -> None:
+    late = {name: it for name, it in vars(routes).items() if isinstance(it, LoadedLate)}
+    assert late
+    source = Path(routes.__file__).read_text(encoding="utf-8")
+    for name, it in late.items():
+        methods = re.findall(rf"\b{name}\.(\w+)", source)
+        assert methods
+        for method in methods:
+            assert inspect.iscoroutinefunction(getattr(getattr(import_module(it.module), name), method))

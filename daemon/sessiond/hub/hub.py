@@ -1,6 +1,8 @@
 """The hub: composes the parts that find, create, list, maintain and close the sessions of this process."""
 
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from sessiond.config import Config
 from sessiond.hub.creation import IdempotentCreation
@@ -17,7 +19,6 @@ from sessiond.hub.moves import SessionMoves
 from sessiond.hub.native.service import NativeSessions
 from sessiond.hub.new_sessions import NewSessions
 from sessiond.hub.prompt_history.history import PromptHistory
-from sessiond.hub.recall.recall import Recall
 from sessiond.hub.redaction.text_redaction import TextRedaction
 from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import collect
@@ -39,12 +40,15 @@ from sessiond.hub.sync.service import Synchronization
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.trash import Trash
 from sessiond.hub.upkeep import Upkeep
-from sessiond.hub.usage.service import UsageReports
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
 from sessiond.store.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from sessiond.hub.recall.recall import Recall
+    from sessiond.hub.usage.service import UsageReports
 
 
 class Hub:
@@ -108,9 +112,7 @@ class Hub:
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(config.summarizer)
         self.exchange = Exchange(self.sessions, files, secret_rules_folder, imports_path)
-        self.recall = Recall(self.index, self.exchange.provider_keys)
         self.redaction = TextRedaction(self.exchange.provider_keys)
-        self.usage = UsageReports(self.index)
         self.following = AgentFollowing(self.sessions, self.exchange)
         self.following.configure(config.agents)
         self.native_sessions = NativeSessions(imports_path, self.exchange)
@@ -122,6 +124,22 @@ class Hub:
         self.add_list_observer(self.index.updater)
         self.upkeep = Upkeep(files, self.sessions, self._observers, self.disk_space, self.terminals)
         self.repairs = LogRepairs(files, self.sessions)
+
+    # --- parts that most daemons do not need, made at their first use ----------------------------------
+
+    @cached_property
+    def recall(self) -> "Recall":
+        """What answers `session/recall`."""
+        from sessiond.hub.recall.recall import Recall
+
+        return Recall(self.index, self.exchange.provider_keys)
+
+    @cached_property
+    def usage(self) -> "UsageReports":
+        """What answers `usage/report`."""
+        from sessiond.hub.usage.service import UsageReports
+
+        return UsageReports(self.index)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""

@@ -1,15 +1,14 @@
-"""Answers `session/recall`. The parts that it needs are loaded with the first request."""
+"""Answers `session/recall`."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
 
 from sessiond.hub.index.index import Index
+from sessiond.hub.recall import matters, pack
+from sessiond.hub.recall.ranking import Finder, Passage
+from sessiond.hub.redaction.provider_keys import ProviderKeys
+from sessiond.hub.redaction.redactor import Redactor
 from sessiond.protocol import types as t
-
-if TYPE_CHECKING:
-    from sessiond.hub.recall.ranking import Finder, Passage
-    from sessiond.hub.redaction.provider_keys import ProviderKeys
 
 
 class Recall:
@@ -20,32 +19,20 @@ class Recall:
         keys: Returns the finder of provider keys, which are removed from passages.
     """
 
-    def __init__(self, index: Index, keys: "Callable[[], Awaitable[ProviderKeys]]") -> None:
+    def __init__(self, index: Index, keys: Callable[[], Awaitable[ProviderKeys]]) -> None:
         self._index = index
         self._keys = keys
-        self._finder: Finder | None = None
+        self._finder = Finder()
 
     async def run(self, params: t.RecallParams) -> t.RecallResult:
         """Return the passages that answer a question. Raises `StorageFailed`."""
-        if self._finder is None:
-            self._finder = await asyncio.to_thread(_load)
         found, unsearched = await self._index.recall(params, self._finder.find)
         return await asyncio.to_thread(_packed, found, params, await self._keys(), unsearched)
 
 
-def _load() -> "Finder":
-    from sessiond.hub.recall import matters, pack  # noqa: F401 - loaded here, in a thread
-    from sessiond.hub.recall.ranking import Finder
-
-    return Finder()
-
-
 def _packed(
-    found: "list[Passage]", params: t.RecallParams, keys: "ProviderKeys", unsearched: t.UnsearchedTexts
+    found: Sequence[Passage], params: t.RecallParams, keys: ProviderKeys, unsearched: t.UnsearchedTexts
 ) -> t.RecallResult:
-    from sessiond.hub.recall import matters, pack
-    from sessiond.hub.redaction.redactor import Redactor
-
     passages, tokens, omitted = pack.pack(matters.order(found), params, Redactor(keys))
     return t.RecallResult(
         passages=passages,

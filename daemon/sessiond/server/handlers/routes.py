@@ -19,6 +19,7 @@ effect decides which requests wait for it (`tickets.Effect`). A request without 
 nothing waits for it.
 
 - `_service`: the handler is a method of a service and takes the params.
+- `_loaded`: as `_service`; the module of the service is loaded with the first request.
 - `_service_for`: as `_service`, and the method also takes the client that sent the request.
 - `_route`: the handler takes the client and the params.
 - `_on_session`: the handler also takes the session that `sessionId` names. A closed session is opened first.
@@ -27,13 +28,12 @@ nothing waits for it.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sessiond.hub.caller import Caller
 from sessiond.hub.hub import Hub
 from sessiond.hub.moves import SessionMoves
 from sessiond.hub.prompt_history.history import PromptHistory
-from sessiond.hub.recall.recall import Recall
 from sessiond.hub.redaction.text_redaction import TextRedaction
 from sessiond.hub.retention.cleanup import Cleanup
 from sessiond.hub.retention.deletion import Deletion
@@ -43,7 +43,6 @@ from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.putting import Puts
 from sessiond.hub.sync.service import Synchronization
 from sessiond.hub.sync.stored_lines import StoredLineReader
-from sessiond.hub.usage.service import UsageReports
 from sessiond.protocol import methods as m, types as t
 from sessiond.server.connection.client import Client
 from sessiond.server.connection.deferred import Unopened, confirmed
@@ -58,6 +57,7 @@ from sessiond.server.connection.execution import (
     SmallOrLargeAnswer,
     Uninterrupted,
 )
+from sessiond.server.connection.loaded_late import LoadedLate
 from sessiond.server.connection.params import reader_of
 from sessiond.server.connection.route import Names, RequestGroup, Route
 from sessiond.server.connection.tickets import READS, Effect
@@ -80,6 +80,13 @@ from sessiond.server.handlers import (
     watching,
     writing,
 )
+
+if TYPE_CHECKING:
+    from sessiond.hub.recall.recall import Recall
+    from sessiond.hub.usage.service import UsageReports
+else:
+    Recall = LoadedLate("sessiond.hub.recall.recall")
+    UsageReports = LoadedLate("sessiond.hub.usage.service")
 
 P = TypeVar("P", bound=t.Wire)
 R = TypeVar("R", bound=t.Wire)
@@ -135,6 +142,18 @@ def _service(
         return call(of(hub), params)
 
     return _registered(method, answer, execution, effect, names)
+
+
+def _loaded(
+    method: m.Method[P, R], execution: Execution[S, P, R], of: Callable[[Hub], S], effect: Effect
+) -> tuple[str, Route[Client]]:
+    """Return a route as `_service` does, for a class that stands for one that is `LoadedLate`."""
+    call: Callable[[Any, P], object] = execution.call
+
+    def answer(client: Client, params: Any) -> object:
+        return call(partial(of, client.hub), params)
+
+    return _registered(method, answer, execution, effect, _not_at_all)
 
 
 def _service_for(
@@ -227,8 +246,8 @@ ROUTES: dict[str, Route[Client]] = dict(
         _route(m.LIST, LargeAnswer(sessions.list_), "survey"),
         _service(m.RESOLVE, LargeAnswer(OpenSessions.resolve), lambda hub: hub.sessions, "survey"),
         _route(m.SEARCH, LargeAnswer(sessions.search), "survey"),
-        _service(m.RECALL, LargeAnswer(Recall.run), lambda hub: hub.recall, "survey"),
-        _service(m.USAGE_REPORT, LargeAnswer(UsageReports.report), lambda hub: hub.usage, "survey"),
+        _loaded(m.RECALL, LargeAnswer(Recall.run), lambda hub: hub.recall, "survey"),
+        _loaded(m.USAGE_REPORT, LargeAnswer(UsageReports.report), lambda hub: hub.usage, "survey"),
         _on_session(m.INFO, AnsweredAtOnce(sessions.info)),
         _on_session(m.STATS, LargeAnswer(stats.stats), "scan"),
         _on_session(m.COMPARE, LargeAnswer(stats.compare)),
