@@ -44,6 +44,24 @@ RESUMING = (
     "omp",
 )
 """The agents for which sessions are written, with their short names."""
+OVER_ACP = (
+    "claude-code",
+    "codex",
+    "gemini",
+    "opencode",
+)
+"""The agents that speak the Agent Client Protocol, for `sessiond acp`."""
+ADDING_TEXT = (
+    "claude-code",
+    "codex",
+    "gemini",
+    "opencode",
+    "qwen",
+    "copilot",
+    "cursor",
+    "cline",
+)
+"""The dialects with texts that an agent added, which no other one is told."""
 TAKES_NOTE = (
     "claude-code",
     "codex",

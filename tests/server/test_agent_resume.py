@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents import table
 from sessiond.agents.claude_code.row import project_folder
+from sessiond.agents.writing import NATIVE_WRITERS
 from support.daemons import Peer, Running, assistant, refusal, user
 from support.dialects import jsonl
 from support.shared import started
 
-AGENTS = ["claude-code", "codex", "gemini", "opencode", "qwen", "pi", "oh-my-pi"]
-FILES = [it for it in AGENTS if it != "opencode"]
+AGENTS = list(NATIVE_WRITERS)
+FILES = [it for it in AGENTS if table.AGENTS[it].new_file is not None]
 """The agents that have a file for each session."""
 NATIVE_ID = "11111111-2222-4333-8444-555555555555"
 
@@ -51,8 +53,7 @@ async def test_a_session_is_written_for_an_agent_in_its_place(
     assert "A race." in path.read_text(encoding="utf-8")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
-    assert (found["importArgv"] is not None) == (agent == "opencode")
-    assert path.is_relative_to(tmp_path / "home") == (agent != "opencode")
+    assert (found["importArgv"] is None) == path.is_relative_to(tmp_path / "home") == (agent in FILES)
     assert not list(path.parent.glob("*.tmp"))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents import table
 from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.session.dialects import native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
@@ -18,8 +19,8 @@ from support.formats import PNG
 from support.logs import assistant, compaction, entry, label, leaf, message, tool_call, tool_result, user
 from support.native_sessions import exported, native
 
-AGENTS = ("claude-code", "codex", "gemini", "opencode", "qwen", "pi", "oh-my-pi")
-OTHERS = AGENTS[:5]
+AGENTS = tuple(NATIVE_WRITERS)
+OTHERS = tuple(it for it in AGENTS if table.AGENTS[it].dialect != "pi")
 """The agents whose formats are not the home format."""
 PICTURE = {"type": "image", "data": PNG, "mimeType": "image/png"}
 THOUGHT = {"type": "thinking", "thinking": "I should read the file.", "thinkingSignature": "signed"}

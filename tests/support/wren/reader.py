@@ -55,7 +55,9 @@ def _take_message(builder: ImportBuilder, line: SourceLine, value: dict[str, Any
             if spent := fields.mapping(value.get("spent")):
                 message["usage"] = _usage(spent)
         case _:
-            builder.preserve(line, fields.as_text(value.get("by")) or "other", "it is no message")
+            note = {"customType": f"{NAME}.note", "content": content, "display": False}
+            builder.add(line, name, builder.last, "custom_message", note, at=at)
+            builder.count("note")
             return
     builder.add(line, name, builder.last, "message", {"message": timed(message, at)}, at=at)
     builder.count(message["role"])

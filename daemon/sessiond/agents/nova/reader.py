@@ -44,6 +44,7 @@ def detect_object(value: object) -> bool:
 def read(source: Source) -> Imported:
     """Read the session of a state."""
     builder = ImportBuilder(NAME, source)
+    builder.is_state = True
     line = SourceLine(1, source.data.strip(), _decoded(source.data), "it is not JSON")
     if not line.value:
         builder.preserve_unreadable(line)
@@ -175,4 +176,4 @@ def _whole(value: object) -> int:
     return max(0, int(fields.number(value)))
 
 
-DIALECT: Final = Dialect(NAME, "NOVA states", lambda _first: False, read, detect_object)
+DIALECT: Final = Dialect(NAME, "NOVA states", lambda _first: False, read, detect_object, adds_text=False)

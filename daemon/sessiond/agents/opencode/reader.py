@@ -53,6 +53,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._builder = ImportBuilder(NAME, source)
+        self._builder.is_list = True
         self._tip: str | None = None
         self._request: dict[str, Any] = {}  # the part that asked for a compaction
         self._message = ""  # the id of the present message

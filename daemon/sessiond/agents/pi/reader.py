@@ -286,4 +286,4 @@ def _linear(linear: list[str], index: int) -> str | None:
     return linear[index - 1] if 0 < index <= len(linear) else None
 
 
-DIALECT: Final = Dialect(NAME, "pi and oh-my-pi", detect, read, reader=PiReader)
+DIALECT: Final = Dialect(NAME, "pi and oh-my-pi", detect, read, reader=PiReader, adds_text=False)

@@ -8,6 +8,7 @@ answer without a check (decision 0016).
 from collections import Counter
 from typing import Any, Final
 
+from sessiond.agent_names import ADDING_TEXT
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark, handing_over, native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
@@ -62,7 +63,7 @@ def _path(whole: ExportedSession, losses: ConversionLosses) -> list[dict[str, An
     if whole.tags:
         losses.lose("tags")
     path = [it for it in on_path if fields.type_of(it) != "leaf" and not is_ours(it)]
-    return path if whole.agent not in handing_over.READERS else _handed_over(path, losses)
+    return path if whole.agent not in ADDING_TEXT else _handed_over(path, losses)
 
 
 def _handed_over(path: list[dict[str, Any]], losses: ConversionLosses) -> list[dict[str, Any]]:

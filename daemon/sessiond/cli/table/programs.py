@@ -1,7 +1,9 @@
 """Declarations of the commands for other programs: what agents write, import, export and a filter."""
 
+from sessiond.agent_names import OVER_ACP, WRITTEN_FORMATS
 from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import FROM_A_BUNDLE, JSON
+from sessiond.human import listed
 
 COMMANDS: dict[str, Command] = {
     "agents": Command(
@@ -23,8 +25,9 @@ COMMANDS: dict[str, Command] = {
         "acp:acp",
         ("[AGENT…]",),
         (Option("agent", "NAME", "the agent whose sessions these are, if its command does not show it"),),
-        "AGENT is claude-code, codex, gemini or opencode, or after -- the whole command of any agent that speaks the\n"
-        "protocol on standard input and output. An editor starts this command in place of the agent's own.",
+        f"AGENT is {listed(OVER_ACP)}, or after -- the whole command of any agent\n"
+        "that speaks the protocol on standard input and output. An editor starts this command in place of the\n"
+        "agent's own.",
         (
             "sessiond acp gemini",
             "sessiond acp -- opencode acp",
@@ -57,8 +60,7 @@ COMMANDS: dict[str, Command] = {
             Option(
                 "format",
                 "NAME",
-                "markdown (default), html, jsonl, operator, go, nova, claude-code, codex, gemini, opencode, qwen, pi"
-                " or oh-my-pi",
+                f"markdown (default), {listed([it for it in WRITTEN_FORMATS if it != 'markdown'])}",
             ),
             Option("leaf", "ENTRY", "only the path to this entry"),
             Option(

@@ -20,7 +20,7 @@ from sessiond.hub.transfer.leaf_owner import OF_IMPORT, is_above
 from sessiond.protocol import types as t
 from sessiond.session.content import fields
 from sessiond.session.dialects import imported_log, recorded
-from sessiond.session.dialects.import_builder import STATES, Imported, ImportedEntry
+from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.listing import info
 from sessiond.session.tree.codes import KIND
 from sessiond.session.tree.tree import Tree
@@ -107,7 +107,7 @@ def _moves_leaf(
         follows = leaf == followed_from or any(it.id in spoken for it in new)
     else:
         follows = any(it.id == leaf for it in imported.entries)
-    if imported.dialect in STATES:
+    if imported.is_state:
         follows = _follows_state(tree, leaf)
     if leaf is not None and recorded.is_recorded(tree, imported):
         # Every process of Gemini CLI begins a file of the session again, with only the context.

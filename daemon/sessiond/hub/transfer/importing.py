@@ -54,7 +54,7 @@ from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX, referenced_hashes
 from sessiond.session.content.restore_blobs import Find, restore_images
 from sessiond.session.dialects import imported_log, recorded
-from sessiond.session.dialects.import_builder import STATES, Imported, ImportedEntry
+from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.tree import entries, lines
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Log, Store
@@ -381,7 +381,7 @@ class Imports:
         missing_images: Iterable[str] = ()
         title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
         ref, log_status = there.ref, there.status
-        replaces = imported.dialect in STATES and replaces_state(rows, imported)
+        replaces = imported.is_state and replaces_state(rows, imported)
         lacks = bool(await asyncio.to_thread(imported_log.missing, imported, rows))
         restores = (
             run.is_followed

@@ -9,13 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from sessiond.agent_names import ADDING_TEXT
 from sessiond.session.content import fields, typed_words
 from sessiond.session.dialects.exported import ConversionLosses
 
-READERS: Final = frozenset((
-    "claude-code", "codex", "gemini", "opencode", "qwen", "copilot", "cline", "cursor",
-))  # fmt: skip
-"""The dialects whose readers make text that an agent added a custom message that is not shown: `codex.developer`."""
 _LEFT_OUT: Final = "text that the agent added: "
 _COMMAND: Final = "command to the agent"
 _COMMANDS: Final = ("command-name", "user-memory-input")
@@ -54,7 +51,7 @@ def _told(message: Message, losses: ConversionLosses) -> Message | None:
         _lose(left_out, losses)
         return message if not left_out else {**message, "content": rest} if rest else None
     dialect, _, kind = fields.as_text(message.get("customType")).partition(".")
-    if message.get("role") in _CUSTOM and message.get("display") is False and dialect in READERS:
+    if message.get("role") in _CUSTOM and message.get("display") is False and dialect in ADDING_TEXT:
         kept = typed_words.kept_in(content)
         added = [it for it in typed_words.added_to(content) if it not in typed_words.KEPT]
         _lose(Counter(added or ([] if kept else [kind])), losses)

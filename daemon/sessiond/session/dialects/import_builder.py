@@ -98,6 +98,12 @@ class Imported:
     is_cut: bool = False
     """Whether messages of the file may be lost, so that its leaf may be an earlier one than it was."""
 
+    is_state: bool = False
+    """Whether the file has a working state and no conversation. A later state need not have what an earlier one had."""
+
+    is_list: bool = False
+    """Whether the conversation is a list, in which a message may later be found before others that were there."""
+
     untouched_copy_of: str | None = None
     """The session that this one is a copy of, written by `session/resume`, with which its agent has not gone on."""
 
@@ -113,8 +119,8 @@ class Imported:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it is more than a draft session: it has an assistant message, or its dialect has states only."""
-        return self.dialect in STATES or self.has_assistant
+        """Whether it is more than a draft session: it has an assistant message, or is a working state."""
+        return self.is_state or self.has_assistant
 
 
 def session_ids(dialect: str, source_id: str) -> list[str]:
@@ -128,8 +134,6 @@ def session_ids(dialect: str, source_id: str) -> list[str]:
     return [source_id, derived] if keeps_own else [derived]
 
 
-STATES: Final = frozenset(("nova",))
-"""Dialects whose files contain a working state and no conversation."""
 HOME: Final = frozenset(("pi",))
 """Dialects whose files can be opened in place. An imported copy gets an id of its own."""
 
@@ -163,6 +167,8 @@ class ImportBuilder:
         self.source_version: str | None = None
         self.untouched_copy_of: str | None = None
         self.is_cut = False
+        self.is_state = False
+        self.is_list = False
         self.origin: dict[str, Any] = {}
         self.report = ImportReport()
         self.last: str | None = None
@@ -356,6 +362,7 @@ class ImportBuilder:
             tags=self.tags, parent_source=self.parent_source, entries=self._all(start, found),
             leaf=self.leaf, report=report, conversation_count=len(found),
             source_version=self.source_version, inherited=inherited, is_cut=self.is_cut,
+            is_state=self.is_state, is_list=self.is_list,
             untouched_copy_of=self.untouched_copy_of,
         )  # fmt: skip
 

@@ -27,10 +27,6 @@ _IMPORT: Final = f'"customType":"{IMPORT_TYPE}"'.encode()
 _ORIGIN_STATE: Final = f'"customType":"{entries.ORIGIN_STATE_TYPE}"'.encode()
 _CUSTOM: Final = KIND["custom"]
 """The kind of an entry that stores an entry which could not be appended unchanged."""
-_WITHOUT_ORDER: Final = frozenset(("nova",))
-"""Dialects that store a state: entries of an earlier state need not be in a later one."""
-_ONE_PATH: Final = frozenset(("opencode",))
-"""Dialects whose conversation is a list, in which a message may later be found before others that were there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +53,7 @@ def is_import_of(tree: Tree, read: Read, imported: Imported) -> bool:
     """
     if tree.any_row(origin_id(imported.dialect, imported.source_id)) is None:
         return False
-    if imported.dialect in _WITHOUT_ORDER:
+    if imported.is_state:
         return True
     spoken = imported.entries[1 : imported.conversation_count + 1]
     if imported.has_messages and tree.count_messages() and not tree.has_any([it.id for it in spoken]):
@@ -199,7 +195,7 @@ def continued(imported: Imported, rows: LogRows) -> Imported:
 
     A clock that went back places a new message before others. On a branch of its own it would be in no context.
     """
-    if imported.dialect not in _ONE_PATH:
+    if not imported.is_list:
         return imported
     spoken = imported.entries[1 : imported.conversation_count + 1]
     there = [row for it in spoken if (row := rows.any_row(it.id)) is not None]
