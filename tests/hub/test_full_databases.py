@@ -10,7 +10,6 @@ import pytest
 
 from sessiond.hub.database_file import DatabaseFile, refusal
 from sessiond.hub.index.worker import Worker
-from sessiond.protocol import types as t
 from sessiond.store.errors import StorageFailed, StorageFull
 from sessiond.store.memory import MemoryStore
 
@@ -35,12 +34,12 @@ def test_a_full_disk_is_told_from_other_refusals(tmp_path: Path) -> None:
 def test_the_index_says_that_the_disk_is_full(tmp_path: Path) -> None:
     worker = Worker(MemoryStore(), str(tmp_path / "index.db"))
 
-    def filling(connection: sqlite3.Connection, _: t.SearchParams) -> None:
-        connection.execute("CREATE TABLE rows(data BLOB)")
-        fill(connection)
+    def filling(it: Worker) -> None:
+        it.database.connection.execute("CREATE TABLE rows(data BLOB)")
+        fill(it.database.connection)
 
     with pytest.raises(StorageFull) as refused:
-        worker.read_indexed(t.SearchParams(query="any"), filling)
+        worker.ask(filling)
     assert (refused.value.path, refused.value.errno) == (str(tmp_path / "index.db"), errno.ENOSPC)
     worker.close()
 
@@ -50,11 +49,11 @@ def test_an_index_for_which_there_is_no_memory_is_not_taken_for_a_damaged_one(tm
     worker.ask(Worker.check_files)
     known = worker.build_number
 
-    def lacking(_: sqlite3.Connection, __: t.SearchParams) -> None:
+    def lacking(_: Worker) -> None:
         raise MemoryError
 
     with pytest.raises(MemoryError):
-        worker.read_indexed(t.SearchParams(query="any"), lacking)
+        worker.ask(lacking)
     assert worker.ask(Worker.check_files) == known
     worker.close()
 

@@ -7,11 +7,11 @@ file that is damaged, deleted or of another version is rebuilt and gives the sam
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from sessiond.hub.index import listing
+from sessiond.hub.index import listing, searching
 from sessiond.hub.index.index_thread import IndexThread
 from sessiond.hub.index.listing import IndexedIds, ListDelta, ListRange
 from sessiond.hub.index.tracker import OpenTracker
@@ -21,28 +21,11 @@ from sessiond.session.tree import steps
 from sessiond.store.base import Store
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from sessiond.hub.index.worker import Worker
     from sessiond.hub.session.live import LiveSession
 
 
-class FoundEntry(Protocol):
-    """A passage of a session: the ref of its log, its row, and whether it lies on the path to the leaf."""
-
-    @property
-    def ref(self) -> str: ...
-    @property
-    def seq(self) -> int: ...
-    @property
-    def on_path(self) -> bool: ...
-    def placed(self, *, on_path: bool) -> Self:
-        """Return the passage with another `on_path`."""
-        ...
-
-
 T = TypeVar("T")
-P = TypeVar("P", bound=FoundEntry)
 
 _MAX_ATTEMPTS: Final = 3
 """The maximum number of times that a question is asked, if open sessions change or move meanwhile."""
@@ -140,68 +123,47 @@ class Index:
 
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
-        found, unsearched, open_now = await self._search(
-            params.wait_ms, lambda it: it.search(params, ref, clean)
+        found, unsearched, open_now = await self.ask_indexed(
+            lambda it: searching.search(it, params, ref, clean), params.wait_ms
         )
         places = [(ref, hit.seq, hit.on_path) for ref, hit in zip(found.refs, found.hits, strict=True)]
-        on_path = await _on_current_path(places, open_now)
         hits = [
-            msgspec.structs.replace(hit, on_path=on_path[place])
-            for hit, place in zip(found.hits, places, strict=True)
-            if place in on_path
+            msgspec.structs.replace(hit, on_path=on_path)
+            for hit, on_path in zip(found.hits, await on_current_path(places, open_now), strict=True)
+            if on_path is not None
         ]
         return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched=unsearched)
 
-    async def recall(
-        self, params: t.RecallParams, find: "Callable[[sqlite3.Connection, t.RecallParams], list[P]]"
-    ) -> tuple[list[P], t.UnsearchedTexts]:
-        """Return the passages that a function finds in the texts, and the texts that are not indexed.
-
-        Passages that are not committed are left out, and those of open sessions have their place in the open tree.
+    async def ask_indexed(
+        self, question: "Callable[[Worker], T]", wait_ms: int
+    ) -> "tuple[T, t.UnsearchedTexts, Mapping[str, LiveSession]]":
+        """Ask about the texts and the usages that are indexed, after the files were checked.
 
         Args:
-            params: The request. `find` gets it with the folder of its project.
-            find: Is called on the thread of the index.
+            question: It is called on the thread of the index.
+            wait_ms: The milliseconds for which to wait until everything is indexed.
+
+        Returns:
+            The answer, the texts that are not indexed, and the open sessions that differ from their files, by ref.
 
         Raises:
             StorageFailed: The index cannot be read.
         """
-        found, unsearched, open_now = await self._search(
-            params.wait_ms, lambda it: it.read_indexed(params, find)
-        )
-        places = [(it.ref, it.seq, it.on_path) for it in found]
-        on_path = await _on_current_path(places, open_now)
-        placed = [
-            it.placed(on_path=on_path[place])
-            for it, place in zip(found, places, strict=True)
-            if place in on_path
-        ]
-        return placed, unsearched
 
-    async def usage(
-        self, params: t.UsageReportParams, read: "Callable[[sqlite3.Connection, t.UsageReportParams], T]"
-    ) -> tuple[T, t.UnsearchedTexts]:
-        """Return what a function reads of usages, and what is not indexed. It is called on the thread of the index.
+        def verify_and_answer(worker: "Worker") -> tuple[T, int]:
+            worker.database.verify()
+            return question(worker), worker.build_number
 
-        Raises:
-            StorageFailed: The index cannot be read.
-        """
-        found, uncounted, _ = await self._search(params.wait_ms, lambda it: it.read_indexed(params, read))
-        return found, uncounted
-
-    async def _search(
-        self, wait_ms: int, find: "Callable[[Worker], T]"
-    ) -> "tuple[T, t.UnsearchedTexts, Mapping[str, LiveSession]]":
         until = time.monotonic() + wait_ms / 1000
         unread = await self._unread(until)
-        while True:  # if the index is rebuilt during the search, it is empty at first
-            build_number, unsearched = await self.updater.prepare_search(until)
+        while True:  # if the index is rebuilt during the question, it is empty at first
+            prepared_build, unsearched = await self.updater.prepare_search(until)
             open_now = self._tracker.overrides()
-            found = await self._thread.ask(find)
-            if await self._thread.ask(lambda it: it.build_number) == build_number:
+            answer, answered_build = await self._thread.ask(verify_and_answer)
+            if answered_build == prepared_build:
                 count = unsearched.session_count + unread.session_count
                 size = unsearched.size_bytes + unread.size_bytes
-                return found, t.UnsearchedTexts(session_count=count, size_bytes=size), open_now
+                return answer, t.UnsearchedTexts(session_count=count, size_bytes=size), open_now
 
     async def close(self) -> None:
         """Finish the work under way. Later questions raise `Draining`."""
@@ -237,20 +199,29 @@ class Index:
             changed.set()
 
 
-async def _on_current_path(
+async def on_current_path(
     places: "Iterable[tuple[str, int, bool]]", open_now: "Mapping[str, LiveSession]"
-) -> dict[tuple[str, int, bool], bool]:
-    """Return whether each place is on the path of its session, as the open session has it. Uncommitted are left out."""
+) -> list[bool | None]:
+    """Return whether each entry lies on the path to the leaf of its session, as the session is now.
+
+    Args:
+        places: The ref of each entry's log, its row, and whether it is on the path in the file.
+        open_now: The open sessions that differ from their files, by ref.
+
+    Returns:
+        None for an entry that is not committed.
+    """
     paths: dict[str, frozenset[int]] = {}
-    current: dict[tuple[str, int, bool], bool] = {}
-    for place in places:
-        ref, seq, on_path = place
+    current: list[bool | None] = []
+    for ref, seq, on_path in places:
         if ref not in open_now:
-            current[place] = on_path
+            current.append(on_path)
             continue
         tree = open_now[ref].tree
-        if seq < tree.committed:
-            if ref not in paths:
-                paths[ref] = frozenset(await open_now[ref].drive(steps.path(tree, tree.leaf)))
-            current[place] = not seq or seq in paths[ref]
+        if seq >= tree.committed:
+            current.append(None)
+            continue
+        if ref not in paths:
+            paths[ref] = frozenset(await open_now[ref].drive(steps.path(tree, tree.leaf)))
+        current.append(not seq or seq in paths[ref])
     return current

@@ -11,7 +11,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -23,6 +23,9 @@ from sessiond.hub.index.period import time_of
 from sessiond.hub.index.projects import IN_PROJECT
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
+
+if TYPE_CHECKING:
+    from sessiond.hub.index.worker import Worker
 
 WINDOW: Final = 400
 """The number of matching entries that are ranked together."""
@@ -65,19 +68,18 @@ class Hits:
     next_cursor: str | None
 
 
-def search(
-    connection: sqlite3.Connection, params: t.SearchParams, file: str | None, clean: Callable[[str], str]
-) -> Hits:
+def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Callable[[str], str]) -> Hits:
     """Return a page of hits.
 
     Args:
-        connection: The database.
+        worker: The index.
         params: The request.
         file: The ref of the session that `sessionId` names.
         clean: Returns a text without what the client must not see. It gets whole texts, never parts of them.
 
     Raises `IncompatibleParams`, `CursorExpired`.
     """
+    connection, params = worker.database.connection, worker.resolved(params)
     phrases = search_words.phrases(params.query)
     if not phrases:
         raise IncompatibleParams("the query holds no letter and no digit, and nothing else is searched")

@@ -13,7 +13,6 @@ import msgspec
 
 from sessiond.hub.database_file import refusal
 from sessiond.hub.errors import HubError
-from sessiond.hub.index import searching
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.files import FileTable
 from sessiond.hub.index.projects import ProjectTable
@@ -81,24 +80,6 @@ class Worker:
             return params
         project = self._projects.folder_of(self.database.connection, params.project)
         return msgspec.structs.replace(params, project=project)
-
-    def search(self, params: t.SearchParams, ref: str | None, clean: Callable[[str], str]) -> searching.Hits:
-        """Return a page of hits from the texts that are indexed; see `searching.search`."""
-
-        def find(_: object) -> searching.Hits:
-            self.database.verify()
-            return searching.search(self.database.connection, self.resolved(params), ref, clean)
-
-        return self.ask(find)
-
-    def read_indexed(self, params: P, find: Callable[[sqlite3.Connection, P], T]) -> T:
-        """Return what a function finds in what is indexed. It gets params with the project's folder."""
-
-        def read(_: object) -> T:
-            self.database.verify()
-            return find(self.database.connection, self.resolved(params))
-
-        return self.ask(read)
 
     def close(self) -> None:
         """Close and seal the file."""

@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sessiond.hub.index.searching import files_of, is_in, session_of
@@ -84,10 +84,6 @@ class Passage:
     beyond: frozenset[str]
     score: float
     neighbor: Neighbor | None
-
-    def placed(self, *, on_path: bool) -> "Passage":
-        """Return the passage with another `on_path`."""
-        return replace(self, on_path=on_path)
 
 
 class _Row(NamedTuple):

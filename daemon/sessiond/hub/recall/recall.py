@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
-from sessiond.hub.index.index import Index
+from sessiond.hub.index.index import Index, on_current_path
 from sessiond.hub.recall import matters, pack
 from sessiond.hub.recall.ranking import Finder, Passage
 from sessiond.hub.redaction.provider_keys import ProviderKeys
@@ -26,8 +27,16 @@ class Recall:
 
     async def run(self, params: t.RecallParams) -> t.RecallResult:
         """Return the passages that answer a question. Raises `StorageFailed`."""
-        found, unsearched = await self._index.recall(params, self._finder.find)
-        return await asyncio.to_thread(_packed, found, params, await self._keys(), unsearched)
+        found, unsearched, open_now = await self._index.ask_indexed(
+            lambda it: self._finder.find(it.database.connection, it.resolved(params)), params.wait_ms
+        )
+        on_path = await on_current_path([(it.ref, it.seq, it.on_path) for it in found], open_now)
+        placed = [
+            replace(it, on_path=is_on_path)
+            for it, is_on_path in zip(found, on_path, strict=True)
+            if is_on_path is not None
+        ]
+        return await asyncio.to_thread(_packed, placed, params, await self._keys(), unsearched)
 
 
 def _packed(

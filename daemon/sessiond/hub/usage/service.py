@@ -1,11 +1,11 @@
 """Answers `usage/report`: asks the index for sums, and prices those whose agent recorded no cost."""
 
 import asyncio
-import sqlite3
 
 from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.index.index import Index
 from sessiond.hub.index.period import time_of
+from sessiond.hub.index.worker import Worker
 from sessiond.hub.usage import report
 from sessiond.hub.usage.price_lookup import look_up
 from sessiond.hub.usage.prices import PriceBook
@@ -37,11 +37,11 @@ class UsageReports:
         since = None if params.since is None else time_of(params.since)
         until = None if params.until is None else time_of(params.until)
 
-        def read(connection: sqlite3.Connection, asked: t.UsageReportParams) -> report.Sums:
-            return report.read(connection, asked, since, until, book)
+        def read(worker: Worker) -> report.Sums:
+            return report.read(worker.database.connection, worker.resolved(params), since, until, book)
 
         while True:
-            sums, uncounted = await self._index.usage(params, read)
+            sums, uncounted, _ = await self._index.ask_indexed(read, params.wait_ms)
             unpriced = sums.unpriced()
             if not unpriced:
                 return await asyncio.to_thread(report.made, sums, params, book, uncounted)
