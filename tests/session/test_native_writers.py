@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sessiond.agents import table
+from sessiond.agents.opencode.ids import opencode_id
 from sessiond.agents.writing import NATIVE_WRITERS
-from sessiond.session.dialects import native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.formats.build import NO_USAGE
 from sessiond.session.formats.legal import NO_RESULT
@@ -49,8 +49,8 @@ def test_writing_a_session_twice_gives_the_same_bytes(agent: str) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_another_leaf_gives_a_session_with_another_id(agent: str) -> None:
-    ids = {native_ids.target_of(agent, a_task(leaf=it)).session_id for it in ("e1", "e2", "e5")}
-    ids |= {native_ids.target_of(agent, a_task(), generation=it).session_id for it in (0, 1)}
+    ids = {NATIVE_WRITERS[agent].target(a_task(leaf=it)).session_id for it in ("e1", "e2", "e5")}
+    ids |= {NATIVE_WRITERS[agent].target(a_task(), generation=it).session_id for it in (0, 1)}
     assert len(ids) == 4
 
 
@@ -224,9 +224,9 @@ def test_opencode_has_ids_that_sort_by_time() -> None:
 
 
 def test_an_id_of_opencode_is_that_of_its_time() -> None:
-    made = native_ids.opencode_id("ses", 1_795_168_800_000, 0, "seed", descending=True)
+    made = opencode_id("ses", 1_795_168_800_000, 0, "seed", descending=True)
     assert made.startswith("ses_e0799f2fffff")
-    assert native_ids.opencode_id("msg", 1_795_168_801_000, 2, "seed").startswith("msg_1f86610e8002")
+    assert opencode_id("msg", 1_795_168_801_000, 2, "seed").startswith("msg_1f86610e8002")
 
 
 def test_opencode_gets_the_model_that_the_user_has() -> None:
@@ -355,7 +355,7 @@ LINEAGE = (OriginStep("claude-code", "first-session"), OriginStep("gemini", "sec
 def test_a_copy_names_the_sessions_that_it_goes_on_from_and_the_version_of_its_agent(agent: str) -> None:
     whole = replace(with_added_text(), lineage=LINEAGE)
     losses = ConversionLosses()
-    target = native_ids.target_of(agent, whole, version="99.1.2")
+    target = NATIVE_WRITERS[agent].target(whole, version="99.1.2")
     data = NATIVE_WRITERS[agent](whole, losses, target)
     read = imported(data)
     assert read.untouched_copy_of == "second-session"

@@ -136,6 +136,8 @@ class Agent:
             written for it, or `import_command` brings it in.
         import_command: Returns the command that brings a session in from a file, to be run in the session's folder;
             None if the agent needs none.
+        model: Returns a model that the user's agent has, as `provider/model`, if the agent resumes a session with the
+            model of its last message; otherwise None. It may block.
         hooks: How the agent calls a program at its events; None if it does not, or it is not known.
         mcp: Where the agent finds the MCP servers of its user; None if that is not known.
         acp_command: The command that starts the agent, or its adapter, as an agent of the Agent Client Protocol; empty
@@ -167,6 +169,7 @@ class Agent:
     is_archived: Callable[[str], bool] = lambda path: False
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
     import_command: Callable[[str], list[str]] | None = None
+    model: Callable[[Environ], str | None] = lambda environ: None
     hooks: HookFile | None = None
     mcp: McpFile | None = None
     acp_command: tuple[str, ...] = ()

@@ -1,12 +1,14 @@
 """The types of a reader and of a writer of an agent's format, which the row of the agent loads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
+from sessiond.session.content import fields
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.import_builder import Imported
-from sessiond.session.dialects.native_ids import NativeTarget
+from sessiond.session.dialects.native_ids import NativeTarget, uuid
+from sessiond.session.dialects.native_turns import written
 from sessiond.session.dialects.source import Source
 from sessiond.session.dialects.source_reader import NewReader
 
@@ -31,10 +33,41 @@ class Dialect:
     adds_text: bool = True
 
 
-class NativeWriter(Protocol):
-    """Writes the path to the leaf of a session as a session that an agent resumes."""
+@dataclass(frozen=True, slots=True)
+class NativeWriter:
+    """Writes the path to the leaf of a session as a session that an agent resumes.
+
+    `agent` is the name of the agent. `lines` returns the lines of the file, for the session whose leaf ends the path,
+    for what receives the losses, and for the native session. `session_id` returns the id of that session, for the time
+    when it began, in milliseconds since 1970, and for the text from which it derives.
+    """
+
+    agent: str
+    lines: Callable[[ExportedSession, ConversionLosses, NativeTarget], Sequence[object]]
+    session_id: Callable[[int, str], str] = lambda _time_ms, seed: uuid(seed)
 
     def __call__(
-        self, whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None, /
+        self, whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None
     ) -> bytes:
-        """Return the contents of the file."""
+        """Return the contents of the file. Without `target`, they are those of an export."""
+        return written(self.lines(whole, losses, target or self.target(whole)))
+
+    def target(
+        self,
+        whole: ExportedSession,
+        *,
+        generation: int = 0,
+        model: str | None = None,
+        version: str | None = None,
+    ) -> NativeTarget:
+        """Return the native session for the path to the leaf of a session.
+
+        Args:
+            whole: The session.
+            generation: The number of native sessions of this path that the agent has continued. Each gives another id.
+            model: See `NativeTarget`.
+            version: See `NativeTarget`.
+        """
+        seed = "\0".join((self.agent, whole.session_id, whole.leaf or "", str(generation)))
+        started = fields.milliseconds(whole.timestamp) or 0
+        return NativeTarget(self.session_id(started, seed), seed, model, version)

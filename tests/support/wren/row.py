@@ -30,9 +30,9 @@ def _beside() -> Beside:
 
 
 def _writer() -> "NativeWriter":
-    from .writer import to_wren
+    from .writer import WRITER
 
-    return to_wren
+    return WRITER
 
 
 WREN = Agent(

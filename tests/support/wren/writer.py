@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from sessiond.session.dialects import copy_mark, native_ids
+from sessiond.agents.formats import NativeWriter
+from sessiond.session.dialects import copy_mark
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget
 from sessiond.session.dialects.native_turns import (
@@ -11,15 +12,11 @@ from sessiond.session.dialects.native_turns import (
     iso,
     native_conversation,
     text_of,
-    written,
 )
 
-NAME: Final = "wren"
 
-
-def to_wren(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None) -> bytes:
-    """Return the contents of the file."""
-    target = target or native_ids.target_of(NAME, whole)
+def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the lines of the file."""
     conversation = native_conversation(whole, losses, accepts_data)
     lines: list[dict[str, Any]] = [
         {
@@ -33,4 +30,7 @@ def to_wren(whole: ExportedSession, losses: ConversionLosses, target: NativeTarg
             lines.append({**spoken, "by": "model", "model": it.model or UNKNOWN_MODEL})
         else:
             lines.append({**spoken, "by": "person"})
-    return written(lines)
+    return lines
+
+
+WRITER: Final = NativeWriter("wren", _lines)

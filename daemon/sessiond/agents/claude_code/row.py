@@ -81,9 +81,9 @@ def _beside() -> Beside:
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.claude_code.writer import to_claude_code
+    from sessiond.agents.claude_code.writer import WRITER
 
-    return to_claude_code
+    return WRITER
 
 
 CLAUDE_CODE = Agent(

@@ -6,6 +6,7 @@ line with ours if that lacks a newline. Checked with Claude Code 2.1.197.
 
 from typing import Any, Final
 
+from sessiond.agents.formats import NativeWriter
 from sessiond.session.dialects import copy_mark, native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget
@@ -14,7 +15,6 @@ from sessiond.session.dialects.native_turns import (
     NativeTurn,
     accepts_data,
     native_conversation,
-    written,
 )
 from sessiond.session.formats.anthropic import IMAGE_TYPES, blocks_of
 from sessiond.session.formats.conversation import Call, Image, Result, Role, Turn
@@ -24,17 +24,8 @@ NAME: Final = "claude-code"
 _NO_USAGE: Final = {"input_tokens": 0, "output_tokens": 0}
 
 
-def to_claude_code(
-    whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None
-) -> bytes:
-    """Return the contents of the file, which must be named after the id of the native session.
-
-    Args:
-        whole: The session; its leaf ends the path that is written.
-        losses: Receives what the format cannot represent.
-        target: The native session; default: the one of an export.
-    """
-    target = target or native_ids.target_of(NAME, whole)
+def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the lines of the file, which must be named after the id of the native session."""
     conversation = native_conversation(whole, losses, _accepts_image)
     file = _File(target, conversation.cwd)
     for it in conversation.turns:
@@ -52,7 +43,7 @@ def to_claude_code(
         file.lines.append(title)
     if file.lines:
         file.lines[0] |= copy_mark.mark(whole, len(file.lines))
-    return written(file.lines)
+    return file.lines
 
 
 class _File:
@@ -111,3 +102,6 @@ def _of_one(turn: Turn, result: Result) -> Turn:
 
 def _accepts_image(image: Image, role: Role) -> bool:
     return accepts_data(image, role) and image.media_type in IMAGE_TYPES
+
+
+WRITER: Final = NativeWriter(NAME, _lines)

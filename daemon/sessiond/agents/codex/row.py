@@ -53,9 +53,9 @@ def _beside() -> Beside:
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.codex.writer import to_codex
+    from sessiond.agents.codex.writer import WRITER
 
-    return to_codex
+    return WRITER
 
 
 CODEX = Agent(

@@ -6,7 +6,8 @@ Checked with Codex 0.169.0.
 
 from typing import Any, Final
 
-from sessiond.session.dialects import copy_mark, native_ids
+from sessiond.agents.formats import NativeWriter
+from sessiond.session.dialects import copy_mark
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget
 from sessiond.session.dialects.native_turns import (
@@ -15,7 +16,6 @@ from sessiond.session.dialects.native_turns import (
     iso,
     native_conversation,
     text_of,
-    written,
 )
 from sessiond.session.formats.conversation import Call, Image, Part, Result, TextPart, Turn
 
@@ -24,15 +24,8 @@ VERSION: Final = "0.169.0"
 ORIGINATOR: Final = "sessiond"
 
 
-def to_codex(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None) -> bytes:
-    """Return the contents of the file, whose name must end with the id of the native session.
-
-    Args:
-        whole: The session; its leaf ends the path that is written.
-        losses: Receives what the format cannot represent.
-        target: The native session; default: the one of an export.
-    """
-    target = target or native_ids.target_of(NAME, whole)
+def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the lines of the file, whose name must end with the id of the native session."""
     conversation = native_conversation(whole, losses, accepts_data)
     if conversation.title is not None:
         losses.lose("title")
@@ -45,7 +38,7 @@ def to_codex(whole: ExportedSession, losses: ConversionLosses, target: NativeTar
     for it in conversation.turns:
         lines += _lines_of(it, losses)
     meta |= copy_mark.mark(whole, len(lines))
-    return written(lines)
+    return lines
 
 
 def _lines_of(it: NativeTurn, losses: ConversionLosses) -> list[dict[str, Any]]:
@@ -102,3 +95,6 @@ def _output(result: Result, losses: ConversionLosses) -> dict[str, Any]:
     if _images(result):
         output = [_content(part, "user") for part in result.parts]
     return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+WRITER: Final = NativeWriter(NAME, _lines)

@@ -175,9 +175,9 @@ def _beside() -> Beside:
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.gemini.writer import to_gemini
+    from sessiond.agents.gemini.writer import WRITER
 
-    return to_gemini
+    return WRITER
 
 
 GEMINI = Agent(

@@ -7,6 +7,7 @@ CLI 0.61.0.
 import hashlib
 from typing import Any, Final
 
+from sessiond.agents.formats import NativeWriter
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark, native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
@@ -18,7 +19,6 @@ from sessiond.session.dialects.native_turns import (
     iso,
     native_conversation,
     text_of,
-    written,
 )
 from sessiond.session.formats.conversation import Call
 from sessiond.session.formats.google import part_of, response_of
@@ -26,15 +26,8 @@ from sessiond.session.formats.google import part_of, response_of
 NAME: Final = "gemini"
 
 
-def to_gemini(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None) -> bytes:
-    """Return the contents of the file.
-
-    Args:
-        whole: The session; its leaf ends the path that is written.
-        losses: Receives what the format cannot represent.
-        target: The native session; default: the one of an export.
-    """
-    target = target or native_ids.target_of(NAME, whole)
+def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the lines of the file."""
     conversation = native_conversation(whole, losses, accepts_data)
     lines = [_header(conversation, target)]
     for it in conversation.turns:
@@ -43,7 +36,7 @@ def to_gemini(whole: ExportedSession, losses: ConversionLosses, target: NativeTa
         else:
             lines.append(_message(it, native_ids.uuid(target.seed, "message", str(len(lines)))))
     lines[0] |= copy_mark.mark(whole, len(lines))
-    return written(lines)
+    return lines
 
 
 def _header(conversation: NativeConversation, target: NativeTarget) -> dict[str, Any]:
@@ -80,3 +73,6 @@ def _answer_calls(message: dict[str, Any], it: NativeTurn) -> None:
         call["result"] = [{"functionResponse": response_of(result)}]
         call["status"] = "error" if result.is_error else "success"
         call["timestamp"] = it.time
+
+
+WRITER: Final = NativeWriter(NAME, _lines)

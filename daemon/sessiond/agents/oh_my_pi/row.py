@@ -35,9 +35,9 @@ def _project_folder(cwd: str, environ: Environ) -> str:
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.pi.writer import to_oh_my_pi
+    from sessiond.agents.pi import writer
 
-    return to_oh_my_pi
+    return writer.OH_MY_PI
 
 
 OH_MY_PI = Agent(

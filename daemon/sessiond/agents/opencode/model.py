@@ -10,7 +10,7 @@ import msgspec
 from sessiond.agents import json_comments
 from sessiond.agents.agent import Environ
 from sessiond.agents.opencode import database as opencode_database
-from sessiond.agents.opencode.row import OPENCODE, config_folder
+from sessiond.agents.opencode.places import config_folder, folders
 
 _LAST_MESSAGES = 50
 
@@ -21,7 +21,7 @@ def opencode_model(environ: Environ) -> str | None:
 
 
 def _last_used(environ: Environ) -> str | None:
-    for folder in OPENCODE.folders(environ):
+    for folder in folders(environ):
         path = f"{folder}/opencode.db"
         try:
             with opencode_database.reading(path) as connection:

@@ -5,20 +5,11 @@ from typing import TYPE_CHECKING
 
 from sessiond.agents import session_processes
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile
+from sessiond.agents.opencode.places import config_folder, folders
 from sessiond.agents.opencode.plugin import PLUGIN
-from sessiond.agents.places import moved
 
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, NativeWriter
-
-
-def _folders(environ: Environ) -> list[str]:
-    return [moved(environ, "XDG_DATA_HOME", ".local/share") + "/opencode"]
-
-
-def config_folder(environ: Environ) -> str:
-    """Return the folder of OpenCode's configuration."""
-    return moved(environ, "XDG_CONFIG_HOME", ".config") + "/opencode"
 
 
 def _config_file(environ: Environ) -> str:
@@ -40,9 +31,15 @@ def _dialect() -> "Dialect":
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.opencode.writer import to_opencode
+    from sessiond.agents.opencode.writer import WRITER
 
-    return to_opencode
+    return WRITER
+
+
+def _model(environ: Environ) -> str | None:
+    from sessiond.agents.opencode.model import opencode_model
+
+    return opencode_model(environ)
 
 
 OPENCODE = Agent(
@@ -61,12 +58,13 @@ OPENCODE = Agent(
     load_writer=_writer,
     checked_version="1.18.33",
     variables=("XDG_DATA_HOME",),
-    folders=_folders,
+    folders=folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     processes=session_processes.of_opencode,
     storage="database",
     acp_command=("opencode", "acp"),
+    model=_model,
     import_command=lambda path: ["opencode", "import", path],
     hooks=HookFile(
         path=lambda environ: config_folder(environ) + "/plugins/sessiond.js",

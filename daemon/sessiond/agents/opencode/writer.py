@@ -6,6 +6,8 @@ import replaces project and folder by those of the folder in which it runs. Chec
 
 from typing import Any, Final
 
+from sessiond.agents.formats import NativeWriter
+from sessiond.agents.opencode.ids import opencode_id, session_id
 from sessiond.session.content import fields, preview, typed_words
 from sessiond.session.dialects import copy_mark, native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
@@ -17,11 +19,10 @@ from sessiond.session.dialects.native_turns import (
     accepts_data,
     native_conversation,
     text_of,
-    written,
 )
 from sessiond.session.formats.conversation import Call, Image, Part, Result, TextPart
 
-NAME: Final = native_ids.OPENCODE
+NAME: Final = "opencode"
 VERSION: Final = "1.18.33"
 
 _AGENT: Final = "build"
@@ -29,17 +30,8 @@ _TITLE_CHARACTERS: Final = 100
 _NO_TOKENS: Final = {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
 
 
-def to_opencode(
-    whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None
-) -> bytes:
-    """Return the document as one line.
-
-    Args:
-        whole: The session; its leaf ends the path that is written.
-        losses: Receives what the format cannot represent.
-        target: The native session; default: the one of an export.
-    """
-    target = target or native_ids.target_of(NAME, whole)
+def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the document, which is one line."""
     conversation = native_conversation(whole, losses, accepts_data)
     document = _Document(target, conversation, losses)
     for it in conversation.turns:
@@ -53,7 +45,7 @@ def to_opencode(
     if mark := copy_mark.mark(whole, len(document.messages)):
         first = next(part for it in document.messages for part in it["parts"] if part["type"] == "text")
         first["metadata"] = mark
-    return written([{"info": info, "messages": document.messages}])
+    return [{"info": info, "messages": document.messages}]
 
 
 class _Document:
@@ -133,7 +125,7 @@ class _Document:
     def _id(self, kind: str, time_ms: int) -> str:
         """Return an id that sorts after the earlier ones, also among those of one millisecond."""
         self._count += 1
-        return native_ids.opencode_id(kind, time_ms, self._count, self._target.seed)
+        return opencode_id(kind, time_ms, self._count, self._target.seed)
 
 
 def _title(conversation: NativeConversation) -> str:
@@ -157,3 +149,6 @@ def _model(target: NativeTarget, conversation: NativeConversation) -> dict[str, 
     if last is None:
         return {"providerID": UNKNOWN_MODEL, "modelID": UNKNOWN_MODEL}
     return {"providerID": last.turn.provider or UNKNOWN_MODEL, "modelID": last.model or UNKNOWN_MODEL}
+
+
+WRITER: Final = NativeWriter(NAME, _lines, session_id)

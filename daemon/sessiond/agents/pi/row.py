@@ -29,9 +29,9 @@ def _dialect() -> "Dialect":
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.pi.writer import to_pi
+    from sessiond.agents.pi import writer
 
-    return to_pi
+    return writer.PI
 
 
 PI = Agent(

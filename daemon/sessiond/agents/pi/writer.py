@@ -9,17 +9,14 @@ from collections import Counter
 from typing import Any, Final
 
 from sessiond.agent_names import ADDING_TEXT
+from sessiond.agents.formats import NativeWriter
 from sessiond.session.content import fields
-from sessiond.session.dialects import copy_mark, handing_over, native_ids
+from sessiond.session.dialects import copy_mark, handing_over
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget
 from sessiond.session.dialects.native_losses import is_ours
-from sessiond.session.dialects.native_turns import written
 from sessiond.session.formats.build import NO_USAGE
 from sessiond.session.tree import entries
-
-PI: Final = "pi"
-OH_MY_PI: Final = "oh-my-pi"
 
 _TITLES: Final = ("session_info", "title_change")
 _OF_BLOCKS: Final = ("assistant", "toolResult")
@@ -27,14 +24,8 @@ _OF_CUSTOM: Final = ("customType", "content", "display")
 _THINKING: Final = ("thinking", "redactedThinking")
 
 
-def to_pi(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None) -> bytes:
-    """Return the contents of a file of pi.
-
-    Args:
-        whole: The session; its leaf ends the path that is written.
-        losses: Receives what the format cannot represent.
-        target: The native session; default: the one of an export.
-    """
+def _of_pi(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the lines of a file of pi."""
     path = _path(whole, losses)
     types = [fields.type_of(it) for it in path]
     if "reset_boundary" in types:
@@ -42,15 +33,15 @@ def to_pi(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget
         if "compaction" not in types[after:]:
             losses.lost["entry before a reset"] += after - 1
             path = path[after:]
-    return _file(whole, target or native_ids.target_of(PI, whole), path, "session_info")
+    return _file(whole, target, path, "session_info")
 
 
-def to_oh_my_pi(
-    whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None
-) -> bytes:
-    """Return the contents of a file of oh-my-pi. See `to_pi` for the arguments."""
+def _of_oh_my_pi(
+    whole: ExportedSession, losses: ConversionLosses, target: NativeTarget
+) -> list[dict[str, Any]]:
+    """Return the lines of a file of oh-my-pi."""
     path = _edited(_path(whole, losses))
-    return _file(whole, target or native_ids.target_of(OH_MY_PI, whole), path, "title_change")
+    return _file(whole, target, path, "title_change")
 
 
 def _path(whole: ExportedSession, losses: ConversionLosses) -> list[dict[str, Any]]:
@@ -123,7 +114,9 @@ def _edited(path: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return edited
 
 
-def _file(whole: ExportedSession, target: NativeTarget, path: list[dict[str, Any]], title_type: str) -> bytes:
+def _file(
+    whole: ExportedSession, target: NativeTarget, path: list[dict[str, Any]], title_type: str
+) -> list[dict[str, Any]]:
     header = {
         "type": "session", "version": entries.CURRENT_VERSION, "id": target.session_id,
         "timestamp": whole.timestamp, "cwd": whole.cwd,
@@ -145,7 +138,7 @@ def _file(whole: ExportedSession, target: NativeTarget, path: list[dict[str, Any
             "timestamp": path[-1].get("timestamp") if path else whole.timestamp, name: whole.title,
         })  # fmt: skip
     header |= copy_mark.mark(whole, len(lines))
-    return written(lines)
+    return lines
 
 
 def _complete(entry: dict[str, Any]) -> dict[str, Any]:
@@ -166,3 +159,7 @@ def _first_kept(entry: dict[str, Any], order: list[Any], kept: set[Any]) -> dict
         return {}
     later = (it for it in order[order.index(first) :] if it in kept)
     return {"firstKeptEntryId": next(later, entry.get("id"))}
+
+
+PI: Final = NativeWriter("pi", _of_pi)
+OH_MY_PI: Final = NativeWriter("oh-my-pi", _of_oh_my_pi)

@@ -36,9 +36,9 @@ def _dialect() -> "Dialect":
 
 
 def _writer() -> "NativeWriter":
-    from sessiond.agents.qwen.writer import to_qwen
+    from sessiond.agents.qwen.writer import WRITER
 
-    return to_qwen
+    return WRITER
 
 
 QWEN = Agent(

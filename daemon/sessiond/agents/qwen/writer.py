@@ -5,6 +5,7 @@ Every line has the folder of the project: Qwen Code finds a session by it. Check
 
 from typing import Any, Final
 
+from sessiond.agents.formats import NativeWriter
 from sessiond.session.dialects import copy_mark, native_ids
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget
@@ -13,7 +14,6 @@ from sessiond.session.dialects.native_turns import (
     accepts_data,
     iso,
     native_conversation,
-    written,
 )
 from sessiond.session.formats.conversation import Result
 from sessiond.session.formats.google import part_of, response_of
@@ -21,15 +21,8 @@ from sessiond.session.formats.google import part_of, response_of
 NAME: Final = "qwen"
 
 
-def to_qwen(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget | None = None) -> bytes:
-    """Return the contents of the file, which must be named after the id of the native session.
-
-    Args:
-        whole: The session; its leaf ends the path that is written.
-        losses: Receives what the format cannot represent.
-        target: The native session; default: the one of an export.
-    """
-    target = target or native_ids.target_of(NAME, whole)
+def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
+    """Return the lines of the file, which must be named after the id of the native session."""
     conversation = native_conversation(whole, losses, accepts_data)
     file = _File(target, conversation.cwd)
     for it in conversation.turns:
@@ -49,7 +42,7 @@ def to_qwen(whole: ExportedSession, losses: ConversionLosses, target: NativeTarg
         file.add("system", iso(conversation.ended_ms), own)
     if file.lines:
         file.lines[0] |= copy_mark.mark(whole, len(file.lines))
-    return written(file.lines)
+    return file.lines
 
 
 class _File:
@@ -75,3 +68,6 @@ class _File:
         outcome = {"callId": result.call_id, "status": "error" if result.is_error else "success"}
         message = {"role": "user", "parts": [{"functionResponse": response_of(result)}]}
         self.add("tool_result", it.time, {"message": message, "toolCallResult": outcome})
+
+
+WRITER: Final = NativeWriter(NAME, _lines)

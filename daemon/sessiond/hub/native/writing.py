@@ -15,7 +15,6 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.agents.agent import NewFile, WrittenSession
-from sessiond.agents.opencode.model import opencode_model
 from sessiond.agents.table import AGENTS
 from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.hub.errors import IncompatibleParams
@@ -23,7 +22,7 @@ from sessiond.hub.native.originals import messages_in_database
 from sessiond.hub.transfer.lines_with_blobs import LinePiece, restored
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
-from sessiond.session.dialects.native_ids import NativeTarget, target_of
+from sessiond.session.dialects.native_ids import NativeTarget
 from sessiond.session.dialects.native_turns import iso
 from sessiond.session.tree import lines
 from sessiond.session.tree.entries import COMMAND_FIELD
@@ -77,11 +76,11 @@ def write_native(pieces: Iterable[LinePiece], work: NativeWork) -> NativeWritten
     if not any(fields.type_of(it) == "message" for it in entries):
         raise IncompatibleParams("the path has no message to go on from")
     session = replace(work.session, entries=entries)
-    model = opencode_model(work.environ) if work.agent == "opencode" else None
+    model, writer = AGENTS[work.agent].model(work.environ), NATIVE_WRITERS[work.agent]
     for generation in count():
-        target = target_of(work.agent, session, generation=generation, model=model, version=work.version)
+        target = writer.target(session, generation=generation, model=model, version=work.version)
         losses = ConversionLosses()
-        data = NATIVE_WRITERS[work.agent](session, losses, target)
+        data = writer(session, losses, target)
         file = _file(work, target)
         if AGENTS[work.agent].import_command is not None:
             known = _known_messages(work, target)
