@@ -118,7 +118,7 @@ class Database:
         self._create_tables()
 
     def is_in_place(self) -> bool:
-        """Whether the open file is still the file at its path."""
+        """Whether the file is open, and is still the file at its path."""
         if self._inode is None:
             return self.is_open
         try:

@@ -138,6 +138,12 @@ class FileTable:
             changes.gone if self._checked else [as_ref(key) for key in self._rows if as_ref(key) not in found]
         )
         self._checked, self._released = True, set()
+        has_changed = bool(found or removed or self._unwritten) and self._update(found, removed)
+        self.is_file_missing = any(self.row_of(ref) is None for ref in self.open_facts)
+        return has_changed
+
+    def _update(self, found: dict[str, Stored], removed: Sequence[str]) -> bool:
+        """Read the files of `found` that changed, and store the facts of open sessions. Returns what `refresh` does."""
         for ref in removed:
             self._stored.pop(ref, None)
         removed = self._rename_moved(removed, found)
@@ -152,7 +158,6 @@ class FileTable:
         self._in_batches(unread, self._index_files)
         self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
         self._in_batches([ref for ref in self._unwritten if self.row_of(ref) is not None], self._write_open)
-        self.is_file_missing = any(self.row_of(ref) is None for ref in self.open_facts)
         return bool(removed or unread)
 
     def save_progress(self, ref: str, known: FileRow) -> None:
@@ -184,7 +189,7 @@ class FileTable:
 
     @property
     def has_provisional(self) -> bool:
-        """Whether there are provisional rows. May be read on any thread."""
+        """Whether there are provisional rows."""
         return bool(self._provisional)
 
     def complete(self, folders: Collection[str] | None = None, session_ids: Collection[str] = ()) -> None:

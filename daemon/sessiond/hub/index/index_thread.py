@@ -58,8 +58,9 @@ class IndexThread:
         """
         async with self._queue_lock:
             changes = await self._tracker.changes()
-            self._pending_changes.append((changes, self._changed_files))
-            self._changed_files = set()
+            if self._changed_files or changes.changed or changes.released:
+                self._pending_changes.append((changes, self._changed_files))
+                self._changed_files = set()
             answer = self.ask(question)
         return await answer
 

@@ -50,11 +50,12 @@ class Worker:
             StorageFailed: The index cannot be read or written.
         """
         try:
-            if not self.database.is_open:
-                self._begin()
-            elif not self.database.is_in_place():
-                log.warning("the index was deleted; it is rebuilt")
-                self._rebuild()
+            if not self.database.is_in_place():
+                if self.database.is_open:
+                    log.warning("the index was deleted; it is rebuilt")
+                    self._rebuild()
+                else:
+                    self._begin()
             try:
                 self.database.verify_if_known()
                 return question(self)
