@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sessiond.agents.opencode import database as opencode_database
+from sessiond.agents.session_database import UnreadableDatabase
 from sessiond.agents.table import AGENTS
 from sessiond.hub.following import database_sources, follower
 from sessiond.hub.following.storage import sources_of
@@ -458,7 +459,7 @@ async def test_a_database_that_was_busy_is_read_when_it_is_free(
 
     def busy(path: str) -> Any:
         if is_busy:
-            refusal = opencode_database.UnreadableDatabase("it is busy")
+            refusal = UnreadableDatabase("it is busy")
             refusal.is_passing = True
             raise refusal
         return marks(path)

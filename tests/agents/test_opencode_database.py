@@ -13,7 +13,7 @@ import pytest
 
 from sessiond.agents import known
 from sessiond.agents.opencode import database as opencode_database
-from sessiond.agents.opencode.database import UnreadableDatabase
+from sessiond.agents.session_database import UnreadableDatabase
 from support.daemons import running
 
 TABLES = """

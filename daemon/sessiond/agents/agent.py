@@ -14,6 +14,7 @@ from sessiond.agents.session_processes import NamedProcess
 
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, NativeWriter
+    from sessiond.agents.session_database import SessionDatabase, SessionFolders
 
 Environ: TypeAlias = Mapping[str, str]
 """Environment variables by name."""
@@ -130,7 +131,9 @@ class Agent:
         load_writer: Imports and returns the writer of sessions that the agent resumes; None if there is none.
         finds: Returns whether the agent, started in a folder, finds a session with an id in a file of its folders. It
             receives the path, the id, the real path of the folder, and the environment variables. It may block.
-        storage: Whether a session is a file of its own, or all sessions are in one database.
+        load_database: Imports and returns what reads the databases in its folders; None if each session is a file.
+        load_folders: Imports and returns what reads the sessions that it had in folders before it had a database; None
+            if there are none.
         is_archived: Returns whether the session is archived whose file is at this absolute path.
         new_file: Returns the file at which the agent finds a session that is written for it; None if nothing can be
             written for it, or `import_command` brings it in.
@@ -165,7 +168,8 @@ class Agent:
     beside: Callable[[], Beside] | None = None
     load_writer: Callable[[], NativeWriter] | None = None
     finds: Callable[[str, str, str, Environ], bool] = is_named_after
-    storage: Literal["files", "database"] = "files"
+    load_database: Callable[[], SessionDatabase] | None = None
+    load_folders: Callable[[], SessionFolders] | None = None
     is_archived: Callable[[str], bool] = lambda path: False
     new_file: Callable[[WrittenSession, Environ], NewFile] | None = None
     import_command: Callable[[str], list[str]] | None = None
@@ -175,6 +179,11 @@ class Agent:
     acp_command: tuple[str, ...] = ()
     processes: Callable[[str], list[NamedProcess]] | None = None
     before_load: Callable[[str, Environ], None] | None = None
+
+    @property
+    def storage(self) -> Literal["files", "database"]:
+        """Whether each session is a file of its own, or all sessions are in databases."""
+        return "files" if self.load_database is None else "database"
 
     def also_in(self, folders: Sequence[str]) -> Agent:
         """Return the agent with further folders of sessions, after those where it usually has them."""

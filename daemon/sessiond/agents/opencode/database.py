@@ -11,13 +11,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from sessiond.agents.opencode.order import MessagePlace, in_order
-from sessiond.error_text import TemplatedError
+from sessiond.agents.session_database import LastChange, UnreadableDatabase
 
 T = TypeVar("T")
 
@@ -42,30 +42,6 @@ max(coalesce((SELECT time_updated FROM message WHERE id = {_NEWEST}), 0),
     coalesce((SELECT max(time_updated) FROM part WHERE message_id = {_NEWEST}), 0))
 """
 """When the newest message of a session was changed: a few steps in indexes, whatever the session's length."""
-
-
-class LastChange(NamedTuple):
-    """The last change of a session.
-
-    Attributes:
-        at: When it was: milliseconds since 1970.
-        event: The number of the session's last event, which tells apart changes of one millisecond; 0 without events.
-    """
-
-    at: int
-    event: int
-
-
-class UnreadableDatabase(TemplatedError):
-    """Raised when a database cannot be read now, or is not one of a known version; the reason is the whole message."""
-
-    sentence = "{reason}"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason=reason)
-        self.reason = reason
-        self.is_passing = False
-        """Whether it may be readable in a moment."""
 
 
 def sessions(path: str) -> dict[str, LastChange]:
@@ -164,7 +140,8 @@ def end_of_document(
         first: Returns the number of messages that are left out, for the ids of all of them; None to read nothing.
 
     Returns:
-        None if there is no such session, or `first` returns None.
+        None if there is no such session, or `first` returns None, or the session has a revert: it concerns earlier
+        messages.
 
     Raises:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
@@ -174,7 +151,7 @@ def end_of_document(
         names = _message_ids(it, session_id)
         start = first(names)
         found = None if start is None else _document(it, session_id, names, start)
-        return None if found is None else (found, names)
+        return None if found is None or "revert" in found["info"] else (found, names)
 
     result = _use(path, read)
     return None if result is None else (msgspec.json.encode(result[0]) + b"\n", result[1])

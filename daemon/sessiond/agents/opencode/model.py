@@ -11,6 +11,7 @@ from sessiond.agents import json_comments
 from sessiond.agents.agent import Environ
 from sessiond.agents.opencode import database as opencode_database
 from sessiond.agents.opencode.places import config_folder, folders
+from sessiond.agents.session_database import UnreadableDatabase
 
 _LAST_MESSAGES = 50
 
@@ -29,7 +30,7 @@ def _last_used(environ: Environ) -> str | None:
                     "SELECT data FROM message ORDER BY time_created DESC, rowid DESC LIMIT ?",
                     [_LAST_MESSAGES],
                 ).fetchall()
-        except opencode_database.UnreadableDatabase:
+        except UnreadableDatabase:
             continue
         for (data,) in rows:
             if (model := _model_of(data)) is not None:

@@ -10,6 +10,7 @@ from sessiond.agents.opencode.plugin import PLUGIN
 
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, NativeWriter
+    from sessiond.agents.session_database import SessionDatabase, SessionFolders
 
 
 def _config_file(environ: Environ) -> str:
@@ -34,6 +35,18 @@ def _writer() -> "NativeWriter":
     from sessiond.agents.opencode.writer import WRITER
 
     return WRITER
+
+
+def _database() -> "SessionDatabase":
+    from sessiond.agents.opencode import database
+
+    return database
+
+
+def _folders() -> "SessionFolders":
+    from sessiond.agents.opencode import storage
+
+    return storage
 
 
 def _model(environ: Environ) -> str | None:
@@ -62,7 +75,8 @@ OPENCODE = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     processes=session_processes.of_opencode,
-    storage="database",
+    load_database=_database,
+    load_folders=_folders,
     acp_command=("opencode", "acp"),
     model=_model,
     import_command=lambda path: ["opencode", "import", path],

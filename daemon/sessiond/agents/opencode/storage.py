@@ -6,30 +6,20 @@ and each part of one a file in `storage/part/<id of the message>/`. The files ar
 
 import os
 from math import inf
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
 from sessiond.agents.opencode.order import MessagePlace, in_order
+from sessiond.agents.session_database import SessionFiles
 
 FOLDER: Final = "storage"
 _SUFFIX: Final = ".json"
 
 
-class SessionFiles(NamedTuple):
-    """Facts about the files of a session.
-
-    Attributes:
-        folder: The folder of its messages.
-        file: The status of its own file.
-        modified_ns: When one of its files was written last.
-        size: The bytes of its messages, without their parts.
-    """
-
-    folder: str
-    file: os.stat_result
-    modified_ns: int
-    size: int
+def storage_in(folder: str) -> str:
+    """Return the path of the storage in a folder of OpenCode."""
+    return f"{folder}/{FOLDER}"
 
 
 def storage_of(path: str) -> str | None:
@@ -40,9 +30,10 @@ def storage_of(path: str) -> str | None:
     return above if is_session and name.endswith(_SUFFIX) else None
 
 
-def is_storage(folder: str) -> bool:
-    """Return whether a folder is the storage of OpenCode."""
-    return all(os.path.isdir(f"{folder}/{name}") for name in ("session", "message", "part"))  # noqa: PTH112
+def names_in(folder: str) -> list[str] | None:
+    """Return the name of the folder with files of sessions in a storage of OpenCode; None for another folder."""
+    is_storage = all(os.path.isdir(f"{folder}/{name}") for name in ("session", "message", "part"))  # noqa: PTH112
+    return ["session"] if is_storage else None
 
 
 def session_paths(storage: str) -> list[str]:

@@ -1,7 +1,7 @@
-"""Sessions in the databases of an agent as sources. The databases are only read (`agents/opencode/database`).
+"""Sessions in the databases of an agent as sources. The databases are only read.
 
-So are the files that OpenCode had before (`agents/opencode/storage`): sessions in them are sources, unless a database
-beside them has them, too. Of these files, the folders of messages are watched, since OpenCode writes a message last.
+So are the folders of files that the agent had before: sessions in them are sources, unless a database beside them has
+them, too. Of these files, the folders of messages are watched, since a message is written last.
 
 A database that was written is opened only if its files have another status than before. The marks of its sessions then
 tell which of them changed, so that only these are read.
@@ -19,13 +19,7 @@ import msgspec
 
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.folder_walk import VisitedFolders, reason, session_files, status_of
-from sessiond.agents.opencode import (
-    database as opencode_database,
-    reader as opencode,
-    storage as opencode_storage,
-)
-from sessiond.agents.opencode.database import UnreadableDatabase
-from sessiond.agents.opencode.storage import SessionFiles
+from sessiond.agents.session_database import SessionDatabase, SessionFiles, UnreadableDatabase
 from sessiond.hub.following import sources
 from sessiond.hub.following.database_tail import DatabaseTail, tail_of
 from sessiond.hub.following.sources import AgentSources, ContainerChange
@@ -64,10 +58,12 @@ class DatabaseSources:
     """The sessions in the databases of an agent. See `SessionSources` for the methods."""
 
     is_recursive = False
-    tail_dialects = frozenset((opencode.NAME,))
     min_tail_bytes = 0
 
-    def __init__(self, agent: Agent, environ: Environ) -> None:
+    def __init__(self, agent: Agent, environ: Environ, reader: SessionDatabase) -> None:
+        self.tail_dialects = frozenset(() if agent.dialect is None else (agent.dialect,))
+        self._reader = reader
+        self._former = None if agent.load_folders is None else agent.load_folders()
         self._agent = agent
         self._environ = environ
         self._seen: dict[str, _Seen] = {}
@@ -86,7 +82,8 @@ class DatabaseSources:
                         census.problems[it.path] = "it is not a regular file"
                     else:
                         self._add(it.path, census)
-            self._add_storage(f"{folder}/{opencode_storage.FOLDER}", census)
+            if self._former is not None:
+                self._add_storage(self._former.storage_in(folder), census)
         census.problems.update(visited.problems)
         census.folders += visited.paths
         return census
@@ -96,14 +93,14 @@ class DatabaseSources:
         container = self.container_of(path)
         if container is None:
             return None
-        if opencode_storage.storage_of(path) is not None:
+        if database_sources.folders_of(path) is not None:
             return database_sources.status_of(path)
         database = FileStatus.at(container)
         parts = database_sources.parts_of(path)
         if database is None or parts is None:
             return None
         try:
-            changed = opencode_database.last_change(*parts)
+            changed = self._reader.last_change(*parts)
         except UnreadableDatabase as error:
             return str(error)
         return None if changed is None else database_sources.status_in(database, changed)
@@ -142,7 +139,7 @@ class DatabaseSources:
         if before is None or before.problem is not None or _identity(before.files[0]) != _identity(files[0]):
             return ContainerChange(None)
         try:
-            self._seen[container] = now = _seen(container, files)
+            self._seen[container] = now = _seen(self._reader, container, files)
         except UnreadableDatabase as error:
             return ContainerChange(problem=str(error), is_passing=error.is_passing)
         changed = [name for name, mark in now.marks.items() if before.marks.get(name) != mark]
@@ -151,10 +148,13 @@ class DatabaseSources:
 
     def tail(self, path: str, dialect: str, state: SourceState, reader: bytes | None) -> DatabaseTail | None:
         """Return the tail of a session; None if it is short."""
-        return tail_of(path)
+        return tail_of(path, dialect)
 
     def _storage(self, path: str) -> str | None:
-        folders = (f"{it}/{opencode_storage.FOLDER}" for it in self._agent.folders(self._environ))
+        former = self._former
+        if former is None:
+            return None
+        folders = (former.storage_in(it) for it in self._agent.folders(self._environ))
         return next((it for it in folders if path == it or path.startswith(f"{it}/")), None)
 
     def _changes_in_storage(self, storage: str) -> ContainerChange:
@@ -167,16 +167,17 @@ class DatabaseSources:
         return ContainerChange([it for it, status in now.items() if before[it] != status])
 
     def _add_storage(self, storage: str, census: AgentSources) -> None:
-        """Add the sessions in the files of earlier versions of OpenCode that no database has."""
+        """Add the sessions in a folder of files that no database has."""
+        former = self._former
         self._in_storage.pop(storage, None)
-        if not opencode_storage.is_storage(storage):
+        if former is None or former.names_in(storage) is None:
             return
         known = {name for seen in self._seen.values() for name in seen.marks}
         found: dict[str, SessionFiles] = {}
         try:
-            for path in opencode_storage.session_paths(storage):
+            for path in former.session_paths(storage):
                 name = path.rpartition("/")[2].removesuffix(".json")
-                if name not in known and (files := opencode_storage.files_of(path)) is not None:
+                if name not in known and (files := former.files_of(path)) is not None:
                     found[path] = files
         except OSError as error:
             census.problems[storage] = reason(error)
@@ -207,8 +208,8 @@ class DatabaseSources:
         if path in self._replaced:
             census.problems[path] = REPLACED
         try:
-            seen = _seen(path, files)
-            found = opencode_database.sessions(path)  # a later change than the marks have is only read twice
+            seen = _seen(self._reader, path, files)
+            found = self._reader.sessions(path)  # a later change than the marks have is only read twice
         except UnreadableDatabase as error:
             census.problems[path] = str(error)
             census.is_complete = False
@@ -225,10 +226,10 @@ class DatabaseSources:
             )
 
 
-def _seen(path: str, files: tuple[FileStatus | None, FileStatus | None]) -> _Seen:
+def _seen(reader: SessionDatabase, path: str, files: tuple[FileStatus | None, FileStatus | None]) -> _Seen:
     """Read the marks of a database whose files had this status before. Raises `UnreadableDatabase`."""
     is_settled = _is_settled(files)
-    return _Seen(files, is_settled, opencode_database.marks(path))
+    return _Seen(files, is_settled, reader.marks(path))
 
 
 def _is_settled(files: tuple[FileStatus | None, FileStatus | None]) -> bool:

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
+from sessiond.agents import known
 from sessiond.agents.companions import Companions
-from sessiond.agents.opencode import database as opencode_database, reader as opencode
-from sessiond.agents.opencode.database import UnreadableDatabase
+from sessiond.agents.session_database import UnreadableDatabase
 from sessiond.hub import clock
 from sessiond.hub.following.tails import Added
 from sessiond.hub.transfer import database_sources
@@ -22,7 +22,6 @@ WINDOW_MESSAGES: Final = 20
 """The last messages that are read again with what was added: only the last one can be incomplete."""
 MAX_MESSAGES: Final = 60
 """The messages from which a session is read so, and the limit of the window."""
-_REVERT: Final = b'"revert":{'
 
 
 @dataclass(slots=True)
@@ -31,12 +30,14 @@ class DatabaseTail:
 
     Attributes:
         path: The path of the source.
+        dialect: Its format.
         start: The number of messages before the first one that is read again.
         count: The number of messages that were read.
         digest: The digest of their ids in order.
     """
 
     path: str
+    dialect: str
     start: int
     count: int
     digest: str
@@ -51,16 +52,16 @@ class DatabaseTail:
         if parts is None or status is None:
             return None
         try:
-            found = opencode_database.end_of_document(*parts, self._start_in)
+            found = database_sources.database_at(parts[0]).end_of_document(*parts, self._start_in)
         except UnreadableDatabase:
             return None
-        if found is None or _REVERT in found[0]:
+        if found is None:
             return None
         data, names = found
-        imported = opencode.read(
+        imported = known.DIALECTS[self.dialect].read(
             Source(
                 name=self.path.rpartition("/")[2], data=data, modified=clock.iso(status.modified_ns),
-                growing=True, beside=Companions().of(self.path, opencode.NAME),
+                growing=True, beside=Companions().of(self.path, self.dialect),
             )
         )  # fmt: skip
         if imported.report.problem_count or any(it.type == "compaction" for it in imported.entries):
@@ -75,16 +76,16 @@ class DatabaseTail:
         return self.start if _digest(names[: self.count]) == self.digest else None
 
 
-def tail_of(path: str) -> DatabaseTail | None:
+def tail_of(path: str, dialect: str) -> DatabaseTail | None:
     """Return the tail of a session that was read whole; None if it is short, or cannot be read now."""
     parts = database_sources.parts_of(path)
     try:
-        names = [] if parts is None else opencode_database.message_ids(*parts)
+        names = [] if parts is None else database_sources.database_at(parts[0]).message_ids(*parts)
     except UnreadableDatabase:
         return None
     if len(names) < MAX_MESSAGES:
         return None
-    return DatabaseTail(path, len(names) - WINDOW_MESSAGES, len(names), _digest(names))
+    return DatabaseTail(path, dialect, len(names) - WINDOW_MESSAGES, len(names), _digest(names))
 
 
 def _digest(names: list[str]) -> str:

@@ -13,8 +13,6 @@ def sources_of(agent: Agent, environ: Environ) -> SessionSources:
         agent: The agent.
         environ: The environment variables that may move its folders.
     """
-    match agent.storage:
-        case "files":
-            return FileSources(agent, environ)
-        case "database":
-            return DatabaseSources(agent, environ)
+    if agent.load_database is None:
+        return FileSources(agent, environ)
+    return DatabaseSources(agent, environ, agent.load_database())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sessiond.agents.agent import Agent
 from sessiond.agents.folder_walk import VisitedFolders, real_folders, session_files
-from sessiond.agents.opencode import database as opencode_database
+from sessiond.agents.session_database import SessionDatabase, UnreadableDatabase
 from sessiond.agents.table import AGENTS
 from sessiond.hub.session.live import LiveSession
 
@@ -46,9 +46,9 @@ def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None
     agent = AGENTS[original.agent]
     if original.native_id.startswith("-"):
         return None  # the command that resumes it would take the id for an option
-    if agent.storage == "database":
-        paths = _files(agent, environ)
-        return next((path for path in paths if messages_in_database(path, original.native_id)), None)
+    if agent.load_database is not None:
+        database, paths = agent.load_database(), _files(agent, environ)
+        return next((it for it in paths if messages_in_database(database, it, original.native_id)), None)
     known = [] if original.path is None else [original.path]
     inside = tuple(f"{folder}/" for folder in agent.folders(environ))
     for path in chain(known, _files(agent, environ)):
@@ -62,11 +62,11 @@ def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None
     return None
 
 
-def messages_in_database(path: str, native_id: str) -> list[str]:
-    """Return the ids of the messages of a session in OpenCode's database; none if there is no such session."""
+def messages_in_database(database: SessionDatabase, path: str, native_id: str) -> list[str]:
+    """Return the ids of the messages of a session in a database; none if there is no such session."""
     try:
-        return opencode_database.message_ids(path, native_id)
-    except opencode_database.UnreadableDatabase:
+        return database.message_ids(path, native_id)
+    except UnreadableDatabase:
         return []
 
 

@@ -152,13 +152,15 @@ def _replace(path: str, data: bytes) -> None:
 
 def _known_messages(work: NativeWork, target: NativeTarget) -> list[str]:
     """Return the ids of the messages that the agent's databases have of a session."""
-    agent = AGENTS[work.agent]
-    known: list[str] = []
+    agent, known = AGENTS[work.agent], list[str]()
+    if agent.load_database is None:
+        return known
+    database = agent.load_database()
     for folder in agent.folders(work.environ):
         with contextlib.suppress(OSError):
             for path in Path(folder).iterdir():
                 if agent.is_session_file(path.name):
-                    known += messages_in_database(str(path), target.session_id)
+                    known += messages_in_database(database, str(path), target.session_id)
     return known
 
 

@@ -1,4 +1,4 @@
-"""Decompresses rollouts that Codex compressed (`.jsonl.zst`), up to a limit."""
+"""Decompresses files that an agent compressed (`.zst`), up to a limit."""
 
 import io
 from typing import Final

@@ -1,20 +1,48 @@
 """Sessions that are not one file as sources of imports.
 
-The path of one in a database is `<path of the database>#<id of the session>`. That of one in the files of earlier
-versions of OpenCode is the path of its own file; its status is that of all its files.
+The path of one in a database is `<path of the database>#<id of the session>`. That of one in the folders
+that an agent had before is the path of its own file; its status is that of all its files.
 """
 
 from pathlib import Path
 from typing import Final
 
-from sessiond.agents.opencode import database as opencode_database, storage as opencode_storage
-from sessiond.agents.opencode.database import LastChange, UnreadableDatabase
-from sessiond.agents.opencode.storage import SessionFiles
+from sessiond.agents.session_database import (
+    LastChange,
+    SessionDatabase,
+    SessionFiles,
+    SessionFolders,
+    UnreadableDatabase,
+)
+from sessiond.agents.table import AGENTS
 from sessiond.hub.transfer.source_state import FileStatus
 
 _SEPARATOR: Final = ".db#"
 _NANOSECONDS: Final = 1_000_000
 """Nanoseconds in a millisecond."""
+_DATABASES: Final = [(it, it.load_database()) for it in AGENTS.values() if it.load_database is not None]
+_FOLDERS: Final = [it.load_folders() for it in AGENTS.values() if it.load_folders is not None]
+
+
+def database_at(path: str) -> SessionDatabase:
+    """Return what reads the database at a path. If no agent has files of its name, it is that of the first agent."""
+    name = path.rpartition("/")[2]
+    return next((found for agent, found in _DATABASES if agent.is_session_file(name)), _DATABASES[0][1])
+
+
+def folders_of(path: str) -> SessionFolders | None:
+    """Return what reads the session with its file at a path, if the session has more files than this one."""
+    return next((it for it in _FOLDERS if it.storage_of(path) is not None), None)
+
+
+def names_in(folder: str) -> list[str] | None:
+    """Return the names of the folders with files of sessions in a storage; None for a folder that is none."""
+    return next((names for it in _FOLDERS if (names := it.names_in(folder)) is not None), None)
+
+
+def is_no_file(path: str) -> bool:
+    """Return whether the path of a source is not that of the one file that has the session."""
+    return path.endswith(".db") or parts_of(path) is not None or folders_of(path) is not None
 
 
 def is_database(path: str) -> bool:
@@ -25,7 +53,7 @@ def is_database(path: str) -> bool:
 def sources_in(path: str) -> list[str]:
     """Return the sources in a database. If it cannot be read, only its path: reading that gives the reason."""
     try:
-        return [source_of(path, name) for name in opencode_database.marks(path)] or [path]
+        return [source_of(path, name) for name in database_at(path).marks(path)] or [path]
     except UnreadableDatabase:
         return [path]
 
@@ -45,29 +73,29 @@ def parts_of(path: str) -> tuple[str, str] | None:
 
 def status_of(path: str) -> FileStatus | None:
     """Return the status of a source; None if there is none, or its database cannot be read."""
-    if opencode_storage.storage_of(path) is not None:
-        return _status_in_storage(path)
+    if (folders := folders_of(path)) is not None:
+        return _status_in(folders, path)
     parts = parts_of(path)
     if parts is None:
         return FileStatus.at(path)
     database = FileStatus.at(parts[0])
     try:
-        changed = opencode_database.last_change(*parts)
+        changed = database_at(parts[0]).last_change(*parts)
     except UnreadableDatabase:
         return None
     return None if database is None or changed is None else status_in(database, changed)
 
 
-def _status_in_storage(path: str) -> FileStatus | None:
+def _status_in(folders: SessionFolders, path: str) -> FileStatus | None:
     try:
-        found = opencode_storage.files_of(path)
+        found = folders.files_of(path)
     except OSError:
         return None
     return None if found is None else status_in_storage(found)
 
 
 def status_in_storage(found: SessionFiles) -> FileStatus:
-    """Return the status of a session in files of earlier versions of OpenCode."""
+    """Return the status of a session in folders."""
     file = found.file
     return FileStatus(
         file.st_dev, file.st_ino, file.st_size + found.size, found.modified_ns, file.st_ctime_ns
@@ -83,6 +111,6 @@ def size_of(path: str) -> int:
     """Return nearly the size of a source in bytes; 0 if there is none, or its database cannot be read."""
     parts = parts_of(path)
     try:
-        return Path(path).stat().st_size if parts is None else opencode_database.size_of(*parts)
+        return Path(path).stat().st_size if parts is None else database_at(parts[0]).size_of(*parts)
     except (OSError, UnreadableDatabase):
         return 0

@@ -15,8 +15,7 @@ import msgspec
 from sessiond.agents import known
 from sessiond.agents.codex import reader as codex
 from sessiond.agents.companions import Companions
-from sessiond.agents.opencode import database as opencode_database, storage as opencode_storage
-from sessiond.agents.opencode.database import UnreadableDatabase
+from sessiond.agents.session_database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
 from sessiond.hub.transfer import (
@@ -103,8 +102,8 @@ class _Content(NamedTuple):
 def find(paths: Iterable[str]) -> list[ImportCandidate]:
     """Return the named files and the possible session files below the named folders, in order, without duplicates.
 
-    For a named file, the files in the folder `subagents` that belongs to it are included. For a named database of
-    OpenCode, the sessions in it are returned.
+    For a named file, the files in the folder `subagents` that belongs to it are included. For a named database,
+    the sessions in it are returned.
     """
     found: dict[str, ImportCandidate] = {}
     for path in paths:
@@ -155,7 +154,7 @@ def _read_source(
 ) -> ReadSource:
     content = _bytes(path, texts, opened)
     data, status = content.data, content.status
-    is_compressed = path.endswith(compressed.SUFFIX)  # by Codex, which no longer writes to such a file
+    is_compressed = path.endswith(compressed.SUFFIX)  # by its agent, which no longer writes to it
     growing = not is_compressed and _is_growing(status)
     try:
         source = data
@@ -199,7 +198,7 @@ def state_if_same_content(path: str, known_state: SourceState) -> SourceState | 
         NotImported: The file is not a regular file, or too large.
         OSError: The file cannot be read.
     """
-    if _is_in_database(path):
+    if database_sources.is_no_file(path):
         content = _bytes_in_database(path, time.time_ns())
         size, digest = len(content.data), digest_of(content.data)
     else:
@@ -287,7 +286,7 @@ def _bytes(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) ->
 
     The file is open as long as `opened`.
     """
-    if _is_in_database(path):
+    if database_sources.is_no_file(path):
         return _bytes_in_database(path, time.time_ns())
     file, status, now_ns = _opened(path, opened)
     if texts is not None and status.size > LONG_TEXT and not path.endswith(compressed.SUFFIX):
@@ -316,31 +315,24 @@ def _is_as_before(file: BinaryIO, status: FileStatus, now_ns: int) -> bool:
     return FileStatus.of(os.fstat(file.fileno())) == status and is_settled(status, now_ns)
 
 
-def _is_in_database(path: str) -> bool:
-    return (
-        path.endswith(".db")
-        or database_sources.parts_of(path) is not None
-        or opencode_storage.storage_of(path) is not None
-    )
-
-
 def _bytes_in_database(path: str, now_ns: int) -> _Content:
-    """Return what `_bytes` returns, for a session in a database, or in the files of OpenCode's storage."""
+    """Return what `_bytes` returns, for a session in a database or in folders."""
     parts = database_sources.parts_of(path)
-    if parts is None and opencode_storage.storage_of(path) is not None:
-        status, content = database_sources.status_of(path), opencode_storage.document(path)
+    if parts is None and (folders := database_sources.folders_of(path)) is not None:
+        status, content = database_sources.status_of(path), folders.document(path)
         if status is None or content is None:
             raise NotImported("the session is gone")
         is_same = database_sources.status_of(path) == status
         return _Content(content, status, is_settled(status, now_ns) and is_same)
+    database = database_sources.database_at(path if parts is None else parts[0])
     try:
         if parts is None:
-            opencode_database.marks(path)
+            database.marks(path)
             raise NotImported("it has no sessions")
-        if (reason := memory_limit.reason_to_refuse(opencode_database.size_of(*parts))) is not None:
+        if (reason := memory_limit.reason_to_refuse(database.size_of(*parts))) is not None:
             raise NotImported(reason)
         status = database_sources.status_of(path)
-        data = opencode_database.document(*parts)
+        data = database.document(*parts)
     except UnreadableDatabase as error:
         raise NotImported(str(error)) from None
     if data is None or status is None:
@@ -351,8 +343,8 @@ def _bytes_in_database(path: str, now_ns: int) -> _Content:
 def _below(folder: str) -> Iterator[str]:
     for parent, folders, names in os.walk(str(Path(folder))):
         folders.sort()
-        if opencode_storage.is_storage(parent):
-            folders[:] = ["session"]  # the other folders have the messages
+        if (having_sessions := database_sources.names_in(parent)) is not None:
+            folders[:] = having_sessions  # the other folders have the messages
         for name in sorted(names):
             if name.endswith(_SUFFIXES) and not name.endswith(".meta.json"):
                 yield f"{parent.rstrip('/')}/{name}"
