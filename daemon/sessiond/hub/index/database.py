@@ -122,7 +122,7 @@ class Database:
         if self._inode is None:
             return self.is_open
         try:
-            return os.stat(self._path).st_ino == self._inode  # noqa: PTH116 - called before every query
+            return os.stat(self._path).st_ino == self._inode  # noqa: PTH116 - called before every question
         except OSError:
             return False
 

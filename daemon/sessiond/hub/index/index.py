@@ -1,7 +1,7 @@
-"""The interface of the index for the rest of the hub. One thread does all its work.
+"""The interface of the index for the rest of the hub. A question to it is a function that runs on its one thread.
 
-The index is never authoritative: every query checks the files first, open sessions override their files, and an index
-file that is damaged, deleted or of another version is rebuilt and gives the same results (decision 0027).
+The index is never authoritative: the files are checked first, open sessions override their files, and an index file
+that is damaged, deleted or of another version is rebuilt and gives the same results (decision 0027).
 """
 
 import asyncio

@@ -63,7 +63,7 @@ class OpenTracker:
         return {ref: live for live, ref in self._refs.items()}
 
     async def changes(self) -> OpenChanges:
-        """Return the changes since the last call. The caller must apply all of them before the next query."""
+        """Return the changes since the last call. The caller must apply all of them before the next question."""
         seen: dict[LiveSession, Any] = {}
         changed: dict[str, OpenFacts] = {}
         refs: dict[LiveSession, str] = {}
@@ -85,7 +85,7 @@ class OpenTracker:
                 try:
                     changed[ref] = self._facts_of(live)
                 except (StorageFailed, LogReplaced):
-                    continue  # its file is used; the next query tries again
+                    continue  # its file is used; the next question tries again
                 except Exception:  # one session must not affect the results of others
                     log.exception("open session %s cannot be listed from memory", live.session_id)
                     continue
