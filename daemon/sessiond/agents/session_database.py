@@ -1,4 +1,4 @@
-"""What the row of an agent loads if its sessions are not one file each: modules with the functions of these protocols.
+"""The modules that the row of an agent loads if its sessions are not one file each, as protocols of their functions.
 
 All functions block.
 """

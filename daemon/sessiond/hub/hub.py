@@ -129,14 +129,14 @@ class Hub:
 
     @cached_property
     def recall(self) -> "Recall":
-        """What answers `session/recall`."""
+        """The service of `session/recall`."""
         from sessiond.hub.recall.recall import Recall
 
         return Recall(self.index, self.exchange.provider_keys)
 
     @cached_property
     def usage(self) -> "UsageReports":
-        """What answers `usage/report`."""
+        """The service of `usage/report`."""
         from sessiond.hub.usage.service import UsageReports
 
         return UsageReports(self.index)
