@@ -1,10 +1,13 @@
-"""A private home with the folders of agents."""
+"""A private home with the folders of agents, and a daemon."""
 
 from pathlib import Path
 
 import pytest
 
 from sessiond.agents.table import AGENTS
+from support.shared import memory
+
+__all__ = ["memory"]
 
 
 @pytest.fixture
