@@ -8,95 +8,33 @@ import pytest
 
 from sessiond.agents import known
 from sessiond.agents.table import AGENTS
+from support.agent_cases import case_of, of_all
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = {"HOME": "/home/ada"}
 
-PLACES = {
-    "claude-code": "/home/ada/.claude/projects/-srv-demo/6b1f0c1e-0000-4000-8000-000000000001.jsonl",
-    "codex": "/home/ada/.codex/sessions/2026/11/20/rollout-2026-11-20T10-00-00-0199.jsonl",
-    "gemini": "/home/ada/.gemini/tmp/demo/chats/session-2026-11-20T10-00-0a1b2c3d.jsonl",
-    "opencode": "/home/ada/.local/share/opencode/opencode.db",
-    "qwen": "/home/ada/.qwen/projects/-srv-demo/chats/6b1f0c1e-0000-4000-8000-000000000001.jsonl",
-    "pi": "/home/ada/.pi/agent/sessions/--srv-demo--/2026-11-20T10-00-00-000Z_0199.jsonl",
-    "oh-my-pi": "/home/ada/.omp/agent/sessions/-demo/2026-11-20T10-00-00-000Z_0199.jsonl",
-    "copilot": "/home/ada/.copilot/session-state/0199/events.jsonl",
-    "cursor": "/home/ada/.cursor/projects/demo/agent-transcripts/0199/0199.jsonl",
-    "nova": "/home/ada/.nova/sessions/0199abcd.json",
-    "cline": "/home/ada/.cline/data/sessions/0199/0199.messages.json",
-}
-
-MOVED = [
-    ("claude-code", {"CLAUDE_CONFIG_DIR": "/srv/claude"}, "/srv/claude/projects"),
-    ("claude-code", {"CLAUDE_CONFIG_DIR": ""}, "/home/ada/.claude/projects"),
-    ("claude-code", {"CLAUDE_CONFIG_DIR": "~/c"}, "/home/ada/c/projects"),
-    ("codex", {"CODEX_HOME": "/srv/codex"}, "/srv/codex/sessions"),
-    ("gemini", {"GEMINI_CLI_HOME": "/srv/g"}, "/srv/g/.gemini/tmp"),
-    ("opencode", {"XDG_DATA_HOME": "/srv/data"}, "/srv/data/opencode"),
-    ("qwen", {"QWEN_RUNTIME_DIR": "/srv/qwen"}, "/srv/qwen/projects"),
-    ("qwen", {"QWEN_HOME": "/srv/q"}, "/srv/q/projects"),
-    ("qwen", {"QWEN_HOME": "/srv/q", "QWEN_RUNTIME_DIR": "/srv/r"}, "/srv/r/projects"),
-    ("pi", {"PI_CODING_AGENT_DIR": "/srv/pi"}, "/srv/pi/sessions"),
-    (
-        "pi",
-        {"PI_CODING_AGENT_DIR": "/srv/pi", "PI_CODING_AGENT_SESSION_DIR": "/srv/s"},
-        "/srv/s",
-    ),
-    ("cursor", {"CURSOR_CONFIG_DIR": "/srv/cursor"}, "/srv/cursor/projects"),
-    ("cline", {"CLINE_DIR": "/srv/cline"}, "/srv/cline/data/sessions"),
-    ("cline", {"CLINE_DATA_DIR": "/srv/data"}, "/srv/data/sessions"),
-    ("cline", {"CLINE_SESSION_DATA_DIR": "/srv/sessions"}, "/srv/sessions"),
-    ("oh-my-pi", {"PI_CONFIG_DIR": ".config/omp"}, "/home/ada/.config/omp/agent/sessions"),
-]
-
-NO_SESSIONS = [
-    ("claude-code", "demo/notes.md"),
-    ("claude-code", "demo/6b1f/subagents/agent-1.meta.json"),
-    ("claude-code", "demo/memory/other.jsonl"),
-    ("codex", "2026/11/20/notes.jsonl"),
-    ("gemini", "demo/logs.json"),
-    ("opencode", "opencode.db-wal"),
-    ("opencode", "storage/opencode.db"),
-    ("qwen", "demo/telemetry.jsonl"),
-    ("cursor", "demo/agent-transcripts/0199.txt"),
-    ("cursor", "demo/terminals/0199.jsonl"),
-    ("cline", "0199/0199.json"),
-    ("cline", "0199/ui_messages.json"),
-]
-
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_session_file_lies_below_a_folder_of_its_agent_and_is_recognized(name: str) -> None:
-    agent, path = AGENTS[name], PLACES[name]
+    agent, path = AGENTS[name], case_of(name).PLACE
     above = [it for it in agent.folders(HOME) if path.startswith(f"{it}/")]
     assert len(above) == 1
     assert agent.is_session_file(path.removeprefix(f"{above[0]}/"))
 
 
-@pytest.mark.parametrize(("name", "variables", "folder"), MOVED)
-def test_a_variable_moves_the_folder(name: str, variables: dict[str, str], folder: str) -> None:
+@pytest.mark.parametrize(("name", "moved"), of_all("MOVED"))
+def test_a_variable_moves_the_folder(name: str, moved: tuple[dict[str, str], str]) -> None:
+    variables, folder = moved
     assert set(variables) <= set(AGENTS[name].variables)
     assert AGENTS[name].folders({**HOME, **variables})[0] == folder
 
 
-@pytest.mark.parametrize(("name", "path"), NO_SESSIONS)
+@pytest.mark.parametrize(("name", "path"), of_all("OTHERS"))
 def test_another_file_of_an_agent_is_no_session(name: str, path: str) -> None:
     assert not AGENTS[name].is_session_file(path)
 
 
-def test_subagents_of_claude_code_are_sessions() -> None:
-    assert AGENTS["claude-code"].is_session_file("demo/6b1f/subagents/agent-1.jsonl")
-
-
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("cursor", "demo/agent-transcripts/0199.jsonl"),
-        ("cursor", "demo/agent-transcripts/0199/subagents/01.jsonl"),
-        ("cline", "0199/explorer/01.messages.json"),
-        ("cline", "0199/api_conversation_history.json"),
-    ],
-)
+@pytest.mark.parametrize(("name", "path"), of_all("SESSIONS"))
 def test_agents_may_have_session_files_of_several_forms(name: str, path: str) -> None:
     assert AGENTS[name].is_session_file(path)
 

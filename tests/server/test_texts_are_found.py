@@ -7,13 +7,15 @@ which is not searched, texts that a program inserted, and NOVA, whose file has a
 import json  # noqa: TID251 - files of other programs are read as they write them
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sessiond.agents import known
+from sessiond.agents.table import AGENTS
+from support.agent_cases import case_of, texts_of_entries
 from support.daemons import running
 from support.dialect_files import DATA
 from support.dialects import samples
@@ -31,129 +33,9 @@ _INSERTED = re.compile(
 )
 
 
-def strings(value: object) -> Iterator[str]:
-    """Every string in a value, at any depth, without reasoning and identifiers."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for it in value:
-            yield from strings(it)
-    elif (
-        isinstance(value, dict)
-        and value.get("type") not in ("thinking", "image")
-        and not value.get("thought")
-    ):
-        for name, it in value.items():
-            if name not in _NO_TEXT and not (name == "type" and isinstance(it, str)):
-                yield from strings(it)
-
-
-_NO_TEXT = {
-    "id", "name", "call_id", "tool_use_id", "toolCallId", "signature", "data", "mimeType", "timestamp", "thought",
-    "thinking", "redactedThinking", "is_error", "isError", "source", "inlineData", "image_url", "functionResponse",
-    "namespace", "encrypted_content",
-}  # fmt: skip
-
-
-def claude(line: dict[str, Any]) -> Iterator[str]:
-    type, message = line.get("type"), line.get("message")
-    message = message if isinstance(message, dict) else {}
-    attachment = line.get("attachment") or {}
-    if type in ("user", "assistant") and not line.get("isMeta"):
-        blocks = message.get("content") or []
-        blocks = [blocks] if isinstance(blocks, str) else blocks
-        for block in blocks:
-            is_result = isinstance(block, dict) and block.get("type") == "tool_result"
-            yield from () if is_result else strings(block)
-    if attachment.get("type") == "queued_command":
-        yield from strings(attachment.get("prompt"))
-    if attachment.get("type") == "file":
-        yield from strings(((attachment.get("content") or {}).get("file") or {}).get("content"))
-    if type == "queue-operation":
-        yield from strings(line.get("content"))
-    yield from (line[it] for it in ("customTitle", "agentName", "aiTitle") if isinstance(line.get(it), str))
-
-
-def codex(line: dict[str, Any]) -> Iterator[str]:
-    payload = line.get("payload") or {}
-    type = payload.get("type")
-    if (
-        line.get("type") == "response_item"
-        and type == "message"
-        and payload.get("role") in ("user", "assistant")
-    ):
-        yield from strings(payload.get("content"))
-    if type in ("function_call", "custom_tool_call"):
-        yield from strings(json.loads(payload["arguments"]) if "arguments" in payload else payload["input"])
-    if type in ("user_message", "agent_message"):
-        yield from strings(payload.get("message"))
-    if type == "item_completed" and payload["item"]["type"] in ("UserMessage", "AgentMessage"):
-        yield from (it["text"] for it in payload["item"]["content"])
-    if line.get("type") == "compacted":
-        yield from strings(payload.get("message"))
-        for it in payload.get("replacement_history") or []:
-            yield from strings(it.get("content")) if it.get("role") == "user" else ()
-    if type == "thread_name_updated":
-        yield from strings(payload.get("thread_name"))
-
-
-def gemini(line: dict[str, Any]) -> Iterator[str]:
-    for it in [line, *((line.get("$set") or {}).get("messages") or [])]:
-        if it.get("type") in ("user", "gemini"):
-            yield from strings(it.get("content"))
-            yield from strings([call.get("args") for call in it.get("toolCalls") or []])
-    yield from strings((line.get("$set") or {}).get("summary"))
-
-
-def qwen(line: dict[str, Any]) -> Iterator[str]:
-    payload = line.get("systemPayload") or {}
-    if line.get("type") in ("user", "assistant"):
-        parts = (line.get("message") or {}).get("parts") or []
-        yield from strings(parts)
-    yield from strings(payload.get("customTitle"))
-
-
-def copilot(line: dict[str, Any]) -> Iterator[str]:
-    data = line["data"]
-    if line["type"] in ("user.message", "assistant.message"):
-        yield from strings(data.get("content"))
-        yield from strings([call.get("arguments") for call in data.get("toolRequests") or []])
-    yield from strings(data.get("summaryContent"))
-
-
-def cline(line: Any) -> Iterator[str]:
-    for it in line["messages"] if isinstance(line, dict) else line:
-        blocks = it["content"]
-        for block in [{"text": blocks}] if isinstance(blocks, str) else blocks:
-            if block.get("type") != "tool_result":
-                text = str(block.get("text", "")).partition("<environment_details>")[0]
-                yield from () if text.startswith("[") else [text]  # what a tool returned
-                yield from strings([block.get("input"), block.get("content")])
-
-
-def cursor(line: dict[str, Any]) -> Iterator[str]:
-    yield from strings([line.get("message")])
-
-
-def entries(line: Any) -> Iterator[str]:
-    """pi, pi format 4, Go and operator: entries with a message, a summary, a label or a title."""
-    for it in line if isinstance(line, list) else [line]:
-        message = it.get("message") or {}
-        if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
-            yield from strings([message.get("content"), message.get("contents")])
-        compaction = it.get("compaction") if isinstance(it.get("compaction"), dict) else it
-        yield from strings(compaction.get("summary"))
-        yield from strings([kept.get("content") for kept in it.get("retainedTail") or []])
-        if it.get("namespace") == "pi.session.name":
-            yield from strings(it.get("value"))
-        if it.get("type") in ("session", "title"):
-            yield from strings(it.get("title"))
-
-
-WRITTEN = {
-    "claude-code": claude, "codex": codex, "gemini": gemini, "qwen": qwen, "go": entries, "operator": entries,
-    "pi": entries, "pi4": entries, "copilot": copilot,
-    "cline": cline, "cursor": cursor,
+WRITTEN: dict[str | None, Callable[[Any], Iterator[str]]] = {
+    **{agent.dialect: case_of(name).written for name, agent in AGENTS.items() if hasattr(case_of(name), "written")},
+    **dict.fromkeys(("go", "operator", "pi4"), texts_of_entries),
 }  # fmt: skip
 
 
@@ -172,7 +54,7 @@ def objects(data: bytes) -> Iterator[Any]:
 
 def texts_in(data: bytes) -> set[str]:
     """The texts that people and models wrote."""
-    written = WRITTEN[known.detect(data) or ""]
+    written = WRITTEN[known.detect(data)]
     found = (text for line in objects(data) for text in written(line))
     return {it.strip() for it in found if re.search(r"\w", it) and not _INSERTED.match(it)}
 

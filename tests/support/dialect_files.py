@@ -4,6 +4,8 @@ import json  # noqa: TID251 - files of other programs are read as they write the
 from pathlib import Path
 from typing import Any
 
+from sessiond.agents import known
+
 DATA = Path(__file__).parent.parent / "data" / "dialects"
 SESSION = "11111111-2222-4333-8444-555555555555"
 Line = dict[str, Any]
@@ -85,7 +87,8 @@ OPENCODE: Line = json.loads((DATA / "opencode.json").read_bytes())
 NOVA: Line = json.loads((DATA / "nova.json").read_bytes())
 
 FILES: dict[str, list[Any]] = {
-    "claude-code": CLAUDE, "codex": CODEX, "operator": OPERATOR, "go": GO, "pi4": PI4, "pi": HOME, "nova": [NOVA],
-    "gemini": GEMINI, "qwen": QWEN, "opencode": [OPENCODE], "copilot": COPILOT,
-    "cursor": CURSOR, "cline": [CLINE],
-}  # fmt: skip
+    name: lines_of(path.name) if path.suffix == ".jsonl" else [json.loads(path.read_bytes())]
+    for name in known.DIALECTS
+    for path in DATA.glob(f"{name}.*")
+}
+"""The lines of one file of each dialect, or its only object."""

@@ -1,0 +1,3 @@
+"""Where NOVA keeps its sessions."""
+
+PLACE = "/home/ada/.nova/sessions/0199abcd.json"
