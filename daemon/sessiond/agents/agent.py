@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from sessiond.agents.session_processes import NamedProcess
 
 if TYPE_CHECKING:
-    from sessiond.agents.formats import Dialect, NativeWriter
+    from sessiond.agents.formats import Dialect, ForkedHistory, NativeWriter
     from sessiond.agents.session_database import SessionDatabase, SessionFolders
 
 Environ: TypeAlias = Mapping[str, str]
@@ -128,6 +128,7 @@ class Agent:
         load_dialect: Imports and returns the reader of `dialect`; None if another row does, or there is none.
         beside: Imports and returns what finds data for the reader in files beside a session, for one request; None if
             the agent has none.
+        load_forks: Imports and returns what finds the history of forks that do not repeat it; None if all repeat it.
         load_writer: Imports and returns the writer of sessions that the agent resumes; None if there is none.
         finds: Returns whether the agent, started in a folder, finds a session with an id in a file of its folders. It
             receives the path, the id, the real path of the folder, and the environment variables. It may block.
@@ -166,6 +167,7 @@ class Agent:
     places: str = ""
     load_dialect: Callable[[], Dialect] | None = None
     beside: Callable[[], Beside] | None = None
+    load_forks: Callable[[], ForkedHistory] | None = None
     load_writer: Callable[[], NativeWriter] | None = None
     finds: Callable[[str, str, str, Environ], bool] = is_named_after
     load_database: Callable[[], SessionDatabase] | None = None

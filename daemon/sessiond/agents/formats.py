@@ -1,8 +1,8 @@
-"""The types of a reader and of a writer of an agent's format, which the row of the agent loads."""
+"""The types of what the row of an agent loads to read and write its files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sessiond.session.content import fields
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
@@ -31,6 +31,25 @@ class Dialect:
     detect_array: Callable[[list[Any]], bool] | None = None
     reader: NewReader | None = None
     adds_text: bool = True
+
+
+class ForkedHistory(Protocol):
+    """Finds the lines with which a fork begins, if the fork does not repeat them. All methods block."""
+
+    def inherited(self, path: str, data: bytes, read: Callable[[str], bytes | None], /) -> bytes:
+        """Return the lines that come before those of a file, oldest first.
+
+        Args:
+            path: The file.
+            data: Its content.
+            read: Returns the content of another file; None if it cannot be read.
+        """
+
+    def files_of(self, path: str, session_id: str, /) -> Iterator[str]:
+        """Yield the paths of the files of a session of the agent that a fork at `path` names."""
+
+    def inherited_size(self, path: str, /) -> int:
+        """Return about how many bytes come before those of a file; 0 for another file, and for one that is gone."""
 
 
 @dataclass(frozen=True, slots=True)

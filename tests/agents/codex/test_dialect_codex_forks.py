@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from sessiond.agents.codex import history as codex_history
+from sessiond.agents.codex import forks as codex_forks, history as codex_history
 from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import codex_forks, foreign_files
+from sessiond.hub.transfer import foreign_files
 from sessiond.session.content import fields
 from sessiond.session.dialects.import_builder import Imported
 from support.dialect_files import SESSION, codex, event, meta, said

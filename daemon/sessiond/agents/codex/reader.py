@@ -24,17 +24,12 @@ from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark
 from sessiond.session.dialects.import_builder import ROLLED_BACK, BuilderState, ImportBuilder, Imported
 from sessiond.session.dialects.source import HeldLine, Source, SourceLine
-from sessiond.session.tree.origin import MISSING_HISTORY as ORIGIN_FIELD
 
 NAME: Final = codex_items.NAME
 
 _RECORDS: Final = frozenset((
     "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "token_usage_record",
 ))  # fmt: skip
-MISSING_HISTORY: Final = (
-    "it is a fork of {thread}, whose file was not found: what was said before the fork is not in this session"
-)
-"""The problem of a fork that does not repeat its history, if the thread that has it is nowhere."""
 _ENVELOPE: Final = ("timestamp", "type", "payload", "ordinal")
 _AUTOMATED: Final = ("exec", "mcp")
 """Sources of threads, and triggers of turns, that are programs."""
@@ -352,8 +347,7 @@ class CodexReader:
         self._state.source_id, self._state.version = builder.source_id, builder.source_version
         self._state.cwd = builder.cwd
         if (base := self._missing_base(payload)) is not None:
-            builder.report.add_problem(line.number, MISSING_HISTORY.format(thread=base.thread))
-            builder.origin[ORIGIN_FIELD] = {"sessionId": base.thread, "lineCount": base.end}
+            builder.record_missing_history(line, base.thread, base.end)
         builder.take_mark(payload.get(copy_mark.MARK))
         builder.origin["meta"] = fields.dumps(payload).decode()
         self._state.is_automated = _is_automated(payload)

@@ -16,7 +16,7 @@ from sessiond.agents.agent import (
 from sessiond.agents.places import moved
 
 if TYPE_CHECKING:
-    from sessiond.agents.formats import Dialect, NativeWriter
+    from sessiond.agents.formats import Dialect, ForkedHistory, NativeWriter
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -52,6 +52,12 @@ def _beside() -> Beside:
     return Titles()
 
 
+def _forks() -> "ForkedHistory":
+    from sessiond.agents.codex import forks
+
+    return forks
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.codex.writer import WRITER
 
@@ -69,6 +75,7 @@ CODEX = Agent(
     writes="a rollout of Codex.",
     load_dialect=_dialect,
     beside=_beside,
+    load_forks=_forks,
     load_writer=_writer,
     checked_version="0.171.0",
     variables=("CODEX_HOME",),

@@ -10,7 +10,7 @@ from typing import Final
 from sessiond.agents.agent import Agent
 from sessiond.hub.following.queues import Backlog, DueFiles
 from sessiond.hub.following.sources import AgentSources, SessionSources
-from sessiond.hub.transfer import codex_forks
+from sessiond.hub.transfer import fork_history
 from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
@@ -99,7 +99,7 @@ class FollowedAgent:
                 continue  # this version may read what an earlier one refused, or another way
             elif record.state.is_settled and record.state.is_final:
                 self.seen[path] = record.state.status
-                if record.session is not None and codex_forks.lacking(record.session) is not None:
+                if record.session is not None and fork_history.lacking(record.session) is not None:
                     self.forks.add(path)
                 if record.skipped is not None and record.skipped.message not in UNREMARKABLE:
                     self.problems[path] = record.skipped.message

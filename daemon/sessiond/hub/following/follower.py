@@ -30,7 +30,7 @@ from sessiond.hub.following.tail_appending import Tails
 from sessiond.hub.following.tails import MIN_FILE_BYTES
 from sessiond.hub.following.unread import unread_in, unreported
 from sessiond.hub.session.registry import OpenSessions
-from sessiond.hub.transfer import codex_forks
+from sessiond.hub.transfer import fork_history
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
 from sessiond.hub.transfer.import_results import BEING_RECORDED, UNREMARKABLE
@@ -418,7 +418,7 @@ class AgentFollower:
                 for fork in followed.forks:
                     followed.due[fork] = time.monotonic()
             followed.forks.discard(path)
-            if codex_forks.lacking(outcome) is not None:
+            if fork_history.lacking(outcome) is not None:
                 followed.forks.add(path)
         if isinstance(outcome, t.SkippedFile) and outcome.message == BEING_RECORDED:
             followed.due[path] = time.monotonic() + RECORDED_SECONDS

@@ -13,15 +13,14 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import msgspec
 
 from sessiond.agents import known
-from sessiond.agents.codex import reader as codex
 from sessiond.agents.companions import Companions
 from sessiond.agents.session_database import UnreadableDatabase
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
 from sessiond.hub.transfer import (
-    codex_forks,
     compressed,
     database_sources,
+    fork_history,
     memory_limit,
 )
 from sessiond.hub.transfer.json_texts import NotText
@@ -243,7 +242,7 @@ def _imported(
         modified=clock.iso(status.modified_ns),
         growing=growing,
         beside=beside,
-        inherited=codex_forks.inherited(path, data, content) if detected == codex.NAME else b"",
+        inherited=fork_history.inherited(path, detected, data, content),
     )
     try:
         imported, reader = _read(source, detected)

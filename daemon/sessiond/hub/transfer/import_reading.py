@@ -15,7 +15,7 @@ from sessiond.hub import session_info
 from sessiond.hub.errors import ChildFailed, ChildNotStarted
 from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.session import entry_placement
-from sessiond.hub.transfer import codex_forks, compressed, database_sources, foreign_files
+from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history
 from sessiond.hub.transfer.foreign_files import ReadSource
 from sessiond.hub.transfer.source_state import SourceState
 from sessiond.hub.transfer.spool import Spool
@@ -175,7 +175,7 @@ def _find_none(_digest: str) -> None:
 
 def _size(path: str) -> int:
     size = database_sources.size_of(path)  # reading the file reports an error
-    size += codex_forks.inherited_size(path)
+    size += fork_history.inherited_size(path)
     return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
 
 

@@ -13,7 +13,7 @@ import msgspec
 import sessiond
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import codex_forks, database_sources, foreign_files
+from sessiond.hub.transfer import database_sources, foreign_files, fork_history
 from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_companions
@@ -77,7 +77,7 @@ def _is_applicable(path: str, record: SourceRecord, companions: Companions) -> b
     session = record.session
     if session is None or record.skipped is not None:
         return True
-    if codex_forks.has_appeared(path, session):
+    if fork_history.has_appeared(path, session):
         return False
     # Of a log with the same status, the session has the same entries and the same title.
     if record.log is None or record.log_status is None or FileStatus.at(record.log) != record.log_status:

@@ -16,7 +16,7 @@ import msgspec
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark
 from sessiond.session.dialects.source import Place, Source, SourceLine
-from sessiond.session.tree import entries
+from sessiond.session.tree import entries, origin
 
 IMPORT_TYPE: Final = "sessiond.import"
 """`customType` of an entry that stores a line without a counterpart: {origin, line, reason, raw}."""
@@ -24,6 +24,10 @@ MOVE_TYPE: Final = "sessiond.leafMoved"
 """`customType` of an entry that records that a line of the source moved its leaf: {targetId}."""
 ROLLED_BACK: Final = "rolled-back"
 """The label on the last entry of a branch that was rolled back."""
+MISSING_HISTORY: Final = (
+    "it is a fork of {source}, whose file was not found: what was said before the fork is not in this session"
+)
+"""The problem of a fork that does not repeat its history, if the session that has it is nowhere."""
 MAX_PROBLEMS: Final = 100
 MAX_NULS: Final = 4096
 """Limit of NUL bytes at the ends of a line that is stored unchanged; more are only counted."""
@@ -255,6 +259,11 @@ class ImportBuilder:
         """Record that from a line on a person gives the prompts of the session, or a program."""
         data = {"customType": entries.TAKEN_OVER_TYPE, "data": {"by": by}}
         self.add_beside(line, "custom", data, name=name)
+
+    def record_missing_history(self, line: SourceLine, source: str, count: int) -> None:
+        """Record that a fork begins with so many lines of another session, and that these were not found."""
+        self.report.add_problem(line.number, MISSING_HISTORY.format(source=source))
+        self.origin[origin.MISSING_HISTORY] = {"sessionId": source, "lineCount": count}
 
     def record_leaf_move(self, line: SourceLine, target: str | None) -> None:
         """Record that a line moved the leaf. An import of a grown file moves the leaf only if an entry is new."""

@@ -5,20 +5,17 @@ All functions block.
 
 import math
 import os
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from sessiond.agents.codex import history as codex_history, reader as codex
-from sessiond.hub.transfer import compressed
-from sessiond.protocol import types as t
+from sessiond.agents.codex import history as codex_history
 
 _PREFIX: Final = "rollout-"
 _HEADER_BYTES: Final = 1 << 20
 _FOLDERS: Final = ("sessions", "archived_sessions")
-_MISSING: Final = re.compile(re.escape(codex.MISSING_HISTORY).replace(re.escape("{thread}"), "(.*)"))
-_SUFFIXES: Final = (".jsonl", f".jsonl{compressed.SUFFIX}")
+_COMPRESSED: Final = ".zst"
+_SUFFIXES: Final = (".jsonl", f".jsonl{_COMPRESSED}")
 
 
 def inherited(path: str, data: bytes, read: Callable[[str], bytes | None]) -> bytes:
@@ -36,7 +33,7 @@ def inherited(path: str, data: bytes, read: Callable[[str], bytes | None]) -> by
     end: float = math.inf
     while (base := codex_history.base_of(data)) is not None and base.end < end:
         end = base.end
-        content = next((it for name in _rollouts(path, base.thread) if (it := read(name)) is not None), None)
+        content = next((it for name in files_of(path, base.thread) if (it := read(name)) is not None), None)
         if content is None:
             break
         data = codex_history.before(content, base.end)
@@ -44,23 +41,9 @@ def inherited(path: str, data: bytes, read: Callable[[str], bytes | None]) -> by
     return b"".join(reversed(found))
 
 
-def lacking(session: t.ImportedSession) -> str | None:
-    """Return the thread whose rollout was not found when a fork was read; None for any other session."""
-    found = (
-        (_MISSING.fullmatch(it.message) for it in session.problems) if session.format == codex.NAME else ()
-    )
-    return next((it[1] for it in found if it is not None), None)
-
-
-def has_appeared(path: str, session: t.ImportedSession) -> bool:
-    """Return whether a rollout is there now that was not found when a fork was read."""
-    thread = lacking(session)
-    return thread is not None and next(_rollouts(path, thread), None) is not None
-
-
 def inherited_size(path: str) -> int:
     """Return about how many bytes come before those of a rollout; 0 for another file. Reading it reports an error."""
-    if not Path(path).name.startswith(_PREFIX) or path.endswith(compressed.SUFFIX):
+    if not Path(path).name.startswith(_PREFIX) or path.endswith(_COMPRESSED):
         return 0
     try:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
@@ -70,8 +53,8 @@ def inherited_size(path: str) -> int:
     return 0 if base is None else base.size
 
 
-def _rollouts(path: str, thread: str) -> Iterator[str]:
-    """Yield the rollouts of a thread: in the folder of another one, then in all folders of its sessions."""
+def files_of(path: str, thread: str) -> Iterator[str]:
+    """Yield the rollouts of a thread: those in the folder of another one, then those in all folders of its sessions."""
     names = tuple(f"-{thread}{it}" for it in _SUFFIXES)
     folder = Path(path).parent
     home = next((it.parent for it in [folder, *folder.parents] if it.name in _FOLDERS), None)

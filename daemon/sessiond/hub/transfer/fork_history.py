@@ -1,0 +1,41 @@
+"""The history with which a fork begins, if it is in the files of other sessions of its agent. All functions block."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from sessiond.agents.table import AGENTS
+from sessiond.protocol import types as t
+from sessiond.session.dialects.import_builder import MISSING_HISTORY
+
+_HISTORIES: Final = {it.dialect: it.load_forks() for it in AGENTS.values() if it.load_forks is not None}
+"""Finds the history, by dialect."""
+_MISSING: Final = re.compile(re.escape(MISSING_HISTORY).replace(re.escape("{source}"), "(.*)"))
+
+
+def inherited(path: str, dialect: str, data: bytes, read: Callable[[str], bytes | None]) -> bytes:
+    """Return the lines that come before those of a file, oldest first; none for most files.
+
+    If a file was not found, they are those of the sessions after it: their first line names it.
+    """
+    history = _HISTORIES.get(dialect)
+    return b"" if history is None else history.inherited(path, data, read)
+
+
+def inherited_size(path: str) -> int:
+    """Return about how many bytes come before those of a file. Reading it reports an error."""
+    return sum(it.inherited_size(path) for it in _HISTORIES.values())
+
+
+def lacking(session: t.ImportedSession) -> str | None:
+    """Return the session whose file was not found when a fork was read; None for any other session."""
+    found = (_MISSING.fullmatch(it.message) for it in session.problems)
+    return next((it[1] for it in found if it is not None), None)
+
+
+def has_appeared(path: str, session: t.ImportedSession) -> bool:
+    """Return whether a file is there now that was not found when a fork was read."""
+    source, history = lacking(session), _HISTORIES.get(session.format)
+    return (
+        source is not None and history is not None and next(history.files_of(path, source), None) is not None
+    )
