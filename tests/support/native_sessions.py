@@ -9,8 +9,21 @@ from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_turns import accepts_data, native_conversation
 from sessiond.session.formats.agent import read_turn
 from sessiond.session.formats.conversation import Call, Result, TextPart, Turn
+from sessiond.session.tree.origin import OriginStep
 from support.dialects import as_log, imported
-from support.logs import Line, Loaded, header, log, time_of
+from support.formats import PNG
+from support.logs import (
+    Line,
+    Loaded,
+    assistant,
+    entry,
+    header,
+    log,
+    time_of,
+    tool_call,
+    tool_result,
+    user,
+)
 
 READ_BACK = [it for it in NATIVE_WRITERS if it in known.DIALECTS and it != "pi"]
 """The agents whose own formats this program reads."""
@@ -65,3 +78,53 @@ def _said(item: Turn | Result) -> list[Said]:
     calls = [part for part in item.parts if isinstance(part, Call)]
     spoken = [(item.role, "\n".join(texts))] if texts else []
     return [*spoken, *(("call", it.id, it.name, bytes(it.arguments).decode()) for it in calls)]
+
+
+PICTURE = {"type": "image", "data": PNG, "mimeType": "image/png"}
+
+THOUGHT = {"type": "thinking", "thinking": "I should read the file.", "thinkingSignature": "signed"}
+
+
+def a_task(**fields: Any) -> ExportedSession:
+    """A question with a picture, an answer with two calls, one of which fails, and the last words."""
+    calls = [
+        THOUGHT, {"type": "text", "text": "I look."}, tool_call("read", {"path": "notes.txt"}, call="toolu_1"),
+        tool_call("bash", {"command": "false"}, call="call|2"),
+    ]  # fmt: skip
+    return exported(
+        user([{"type": "text", "text": "Look at this"}, PICTURE]),
+        assistant(calls, model="claude-opus-4-8", provider="anthropic", stopReason="toolUse"),
+        tool_result("three notes", call="toolu_1", isError=False),
+        tool_result("Exit code 1", call="call|2", name="bash", isError=True),
+        assistant("There are three notes.", model="claude-opus-4-8", provider="anthropic", stopReason="stop"),
+        **fields,
+    )  # fmt: skip
+
+
+SKILLS = "<skills_instructions>\n- pdf: reads PDF files\n</skills_instructions>"
+
+OPENED = "<ide_opened_file>The user opened /x.py in the IDE.</ide_opened_file>"
+
+COMMAND = (
+    "<command-message>review</command-message>\n<command-name>/review</command-name>\n"
+    "<command-args>the parser</command-args>"
+)
+
+
+def with_added_text(**fields: Any) -> ExportedSession:
+    """A session in which the agent has put text before, between and around the words of the user."""
+    return exported(
+        entry("custom_message", customType="codex.developer", content=SKILLS, display=False),
+        user([{"type": "text", "text": OPENED}, {"type": "text", "text": "rename the parser"}]),
+        entry("custom_message", customType="claude-code.skill_listing", content="pdf: reads", display=False),
+        assistant([THOUGHT, {"type": "text", "text": "renamed"}], stopReason="stop"),
+        user("<local-command-stdout>Total cost: $1</local-command-stdout>"),
+        user("<bash-input>ls -l</bash-input>"), user("<bash-stdout>two files</bash-stdout>"),
+        user(COMMAND), entry("custom_message", customType="claude-code.meta", content="You review", display=False),
+        assistant("reviewed", stopReason="stop"), user("<command-name>/clear</command-name>"),
+        entry("custom_message", customType="my-extension", content="from an extension", display=False),
+        agent="claude-code", **fields,
+    )  # fmt: skip
+
+
+LINEAGE = (OriginStep("claude-code", "first-session"), OriginStep("gemini", "second-session"))
