@@ -182,3 +182,11 @@ def test_its_format_is_imported_and_exported(wren: Command, tmp_path: Path) -> N
     exported = wren("export", OTHER, "--format", "wren").out
     said = [it.get("say") for it in LINES if it.get("by") != "wren"]
     assert [json.loads(line).get("say") for line in exported.splitlines()] == said
+
+
+def test_setup_adds_its_hooks_and_its_mcp_server(wren: Command, home: Path, transcript: Path) -> None:
+    wren("setup", "--agent", "wren", "--yes")
+    settings = json.loads((home / ".wren/settings.json").read_text(encoding="utf-8"))
+    assert set(settings["hooks"]) == {"SessionStart", "SessionEnd"}
+    assert set(settings["mcpServers"]) == {"sessiond"}
+    assert wren("hook", "wren", stdin=json.dumps({"hook_event_name": "SessionEnd"})).out.strip() == "{}"

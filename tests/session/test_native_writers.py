@@ -9,6 +9,7 @@ from sessiond.agents.writing import NATIVE_WRITERS
 from sessiond.session.dialects.exported import ConversionLosses
 from sessiond.session.formats.build import NO_USAGE
 from sessiond.session.formats.legal import NO_RESULT
+from support.agent_cases import case_of
 from support.dialects import as_log, imported
 from support.logs import assistant, compaction, entry, label, leaf, tool_call, user
 from support.native_sessions import LINEAGE, THOUGHT, a_task, exported, native, with_added_text
@@ -150,10 +151,10 @@ def test_a_copy_names_the_sessions_that_it_goes_on_from_and_the_version_of_its_a
     assert read.untouched_copy_of == "second-session"
     assert (found := as_log(read).tree.origin) is not None
     assert found.lineage == LINEAGE
-    assert found.version == ("99.1.2" if agent in ("claude-code", "codex", "opencode", "qwen") else None)
+    assert found.version == ("99.1.2" if getattr(case_of(agent), "WRITES_VERSION", False) else None)
     assert not read.report.preserved, "the mark is no unknown field"
     assert '"foreign":{"sessiond"' not in data.decode()
-    longer = data + data.splitlines(keepends=True)[-1] if agent != "opencode" else None
+    longer = data + data.splitlines(keepends=True)[-1] if table.AGENTS[agent].import_command is None else None
     if longer is not None:
         assert imported(longer).untouched_copy_of is None
         assert (continued := as_log(imported(longer)).tree.origin) is not None
@@ -178,7 +179,7 @@ def test_a_compaction_without_a_summary_hands_no_empty_one_over(agent: str) -> N
 @pytest.mark.parametrize("agent", OTHERS)
 def test_a_version_that_is_not_known_is_not_made_up_where_the_agent_can_do_without(agent: str) -> None:
     lines, _ = native(agent, a_task())
-    assert ("version" in str(lines)) == (agent in ("codex", "opencode"))
+    assert ("version" in str(lines)) == getattr(case_of(agent), "NEEDS_VERSION", False)
 
 
 def test_an_answer_whose_usage_is_unknown_loses_none() -> None:

@@ -2,7 +2,9 @@
 
 Attributes of such a module: `PLACE`, the path of a session in the home folder `/home/ada`, and, where there are any,
 `SESSIONS` and `OTHERS`, further paths in a folder of the agent that are or are not sessions; `MOVED`, variables with
-the folder that they lead to; `written`, which returns the texts of people and models in a line.
+the folder that they lead to; `WRITES_VERSION` and `NEEDS_VERSION`, whether a session that is written for it has the
+version of the agent, and whether it has one if that is not known; `written`, which returns the texts of people and
+models in a line.
 """
 
 import importlib.util

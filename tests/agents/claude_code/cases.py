@@ -6,6 +6,7 @@ from typing import Any
 from support.agent_cases import strings
 
 PLACE = "/home/ada/.claude/projects/-srv-demo/6b1f0c1e-0000-4000-8000-000000000001.jsonl"
+WRITES_VERSION = True
 SESSIONS = ["demo/6b1f/subagents/agent-1.jsonl"]
 OTHERS = ["demo/notes.md", "demo/6b1f/subagents/agent-1.meta.json", "demo/memory/other.jsonl"]
 MOVED = [

@@ -7,6 +7,8 @@ from typing import Any
 from support.agent_cases import strings
 
 PLACE = "/home/ada/.codex/sessions/2026/11/20/rollout-2026-11-20T10-00-00-0199.jsonl"
+WRITES_VERSION = True
+NEEDS_VERSION = True
 OTHERS = ["2026/11/20/notes.jsonl"]
 MOVED = [
     ({"CODEX_HOME": "/srv/codex"}, "/srv/codex/sessions"),

@@ -6,6 +6,7 @@ from typing import Any
 from support.agent_cases import strings
 
 PLACE = "/home/ada/.qwen/projects/-srv-demo/chats/6b1f0c1e-0000-4000-8000-000000000001.jsonl"
+WRITES_VERSION = True
 OTHERS = ["demo/telemetry.jsonl"]
 MOVED = [
     ({"QWEN_RUNTIME_DIR": "/srv/qwen"}, "/srv/qwen/projects"),

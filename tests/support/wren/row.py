@@ -2,7 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from sessiond.agents.agent import Agent, Beside, Environ, NewFile, WrittenSession
+from sessiond.agents.agent import (
+    Agent,
+    Beside,
+    Environ,
+    HookFile,
+    McpFile,
+    NewFile,
+    WrittenSession,
+    described_server,
+)
 from sessiond.agents.places import moved
 
 if TYPE_CHECKING:
@@ -11,6 +20,10 @@ if TYPE_CHECKING:
 
 def _folders(environ: Environ) -> list[str]:
     return [moved(environ, "WREN_HOME", ".wren") + "/sessions"]
+
+
+def _settings(environ: Environ) -> str:
+    return moved(environ, "WREN_HOME", ".wren") + "/settings.json"
 
 
 def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
@@ -53,4 +66,8 @@ WREN = Agent(
     is_session_file=lambda path: "/" not in path and path.endswith(".jsonl"),
     resume_command=lambda native_id: ["wren", "--continue", native_id],
     new_file=_new_file,
+    hooks=HookFile(
+        path=_settings, events=("SessionStart", "SessionEnd"), takes_note=True, silent_output="{}"
+    ),
+    mcp=McpFile(path=_settings, container="mcpServers", server=described_server),
 )

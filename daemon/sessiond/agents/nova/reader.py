@@ -57,7 +57,7 @@ def read(source: Source) -> Imported:
     began = builder.time_of(state.get("created_at"))
     ended = fields.time(state.get("last_updated")) or began
     updates, inexpressible = _updates(state)
-    name = f"nova-{fields.digest(fields.dumps(state).decode())}"
+    name = f"{NAME}-{fields.digest(fields.dumps(state).decode())}"
     above: str | None = None
     if tags:
         above = builder.add(
@@ -82,11 +82,6 @@ def read(source: Source) -> Imported:
     if inexpressible:
         builder.preserve(line, "state", "it has more than updates can express")
     return builder.finish()
-
-
-def is_state(entry_id: str) -> bool:
-    """Return whether an entry is of a state of NOVA that was imported, by its id."""
-    return entry_id.startswith(f"{NAME}-")
 
 
 def _project(path: str) -> str:

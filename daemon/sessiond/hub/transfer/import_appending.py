@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from sessiond.agents.nova import reader as nova
 from sessiond.hub.errors import HubError, LeafConflict
 from sessiond.hub.session import drafts
 from sessiond.hub.session.batches import Outcome
@@ -108,7 +107,7 @@ def _moves_leaf(
     else:
         follows = any(it.id == leaf for it in imported.entries)
     if imported.is_state:
-        follows = _follows_state(tree, leaf)
+        follows = _follows_state(tree, leaf, imported.dialect)
     if leaf is not None and recorded.is_recorded(tree, imported):
         # Every process of Gemini CLI begins a file of the session again, with only the context.
         follows = any(it.id in spoken and it.type == "message" for it in new)
@@ -137,16 +136,16 @@ async def append_aside(live: LiveSession, batch: Sequence[bytes], origin: t.Orig
 
 
 def replaces_state(tree: Tree, imported: Imported) -> bool:
-    """Return whether a state of NOVA becomes the one of its session."""
+    """Return whether an imported state becomes the one of its session."""
     leaf = tree.pending_leaf_id
-    return leaf != imported.leaf and _follows_state(tree, leaf)
+    return leaf != imported.leaf and _follows_state(tree, leaf, imported.dialect)
 
 
-def _follows_state(tree: Tree, leaf: str | None) -> bool:
-    """Return whether nothing was said or done here since the last state of NOVA was imported."""
+def _follows_state(tree: Tree, leaf: str | None, dialect: str) -> bool:
+    """Return whether nothing was said or done here since the last state was imported."""
     row = None if leaf is None else tree.any_row(leaf)
     while row is not None and row >= 0:
-        if nova.is_state(tree.id(row) or ""):
+        if (tree.id(row) or "").startswith(f"{dialect}-"):
             return True
         if tree.kind(row) not in _WITHOUT_WORK:
             return False

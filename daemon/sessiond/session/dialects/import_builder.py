@@ -103,7 +103,10 @@ class Imported:
     """Whether messages of the file may be lost, so that its leaf may be an earlier one than it was."""
 
     is_state: bool = False
-    """Whether the file has a working state and no conversation. A later state need not have what an earlier one had."""
+    """Whether the file has a working state and no conversation. A later state need not have what an earlier one had.
+
+    The ids of its entries begin with the name of the dialect and `-`.
+    """
 
     is_list: bool = False
     """Whether the conversation is a list, in which a message may later be found before others that were there."""
