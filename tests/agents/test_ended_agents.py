@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from sessiond.agents import session_processes
+from sessiond.agents.claude_code.processes import processes_of
 from sessiond.agents.table import AGENTS
 from sessiond.client.board import state_of
 from sessiond.hub.clock import iso, timestamp
@@ -186,13 +186,13 @@ def test_the_processes_of_another_machine_or_container_are_not_believed(
 ) -> None:
     claude = WritingClaude(agents_home)
     file = register_claude(agents_home, claude.session, agent.pid)
-    [found] = session_processes.of_claude_code(str(claude.path))
+    [found] = processes_of(str(claude.path))
     assert found.pid == agent.pid
     register_claude(agents_home, claude.session, agent.pid, domain="linux:0123:pid:[4026531836]")
-    assert session_processes.of_claude_code(str(claude.path)) == []
+    assert processes_of(str(claude.path)) == []
     for damaged in ("[]", "{", '{"sessionId":7}', "[" * 100_000):
         file.write_text(damaged, encoding="utf-8")
-        assert session_processes.of_claude_code(str(claude.path)) == []
+        assert processes_of(str(claude.path)) == []
 
 
 async def test_a_session_that_a_running_agent_has_left_for_another_has_ended(

@@ -146,8 +146,9 @@ class Agent:
         mcp: Where the agent finds the MCP servers of its user; None if that is not known.
         acp_command: The command that starts the agent, or its adapter, as an agent of the Agent Client Protocol; empty
             if there is none, or it was not checked.
-        processes: Returns the processes of which one has the session in a source (`agents.session_processes`); None if
-            no file of the agent tells. It blocks.
+        processes: Returns the processes of which at least one has the session in a source (`agents.session_processes`).
+            One that is named together with its start time may have ended; the others run. It is empty if nothing
+            tells. None if no file of the agent tells. It blocks.
         before_load: Called with the id of a session of the agent before that agent loads it over that protocol, for an
             agent whose load destroys the session's file. It may block.
     """

@@ -3,7 +3,6 @@
 import re
 from typing import TYPE_CHECKING
 
-from sessiond.agents import session_processes
 from sessiond.agents.agent import (
     Agent,
     Beside,
@@ -14,6 +13,7 @@ from sessiond.agents.agent import (
     WrittenSession,
     described_server,
 )
+from sessiond.agents.claude_code.processes import processes_of
 from sessiond.agents.places import home, moved, named
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ CLAUDE_CODE = Agent(
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["claude", "--resume", native_id],
-    processes=session_processes.of_claude_code,
+    processes=processes_of,
     new_file=_new_file,
     finds=_finds,  # only sessions of its folder
     acp_command=("claude-agent-acp",),

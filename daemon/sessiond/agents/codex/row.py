@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from sessiond.agents import session_processes
 from sessiond.agents.agent import (
     Agent,
     Beside,
@@ -14,6 +13,7 @@ from sessiond.agents.agent import (
     described_server,
 )
 from sessiond.agents.places import moved
+from sessiond.agents.session_processes import NamedProcess, holders
 
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, ForkedHistory, NativeWriter
@@ -38,6 +38,16 @@ def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
     day, time = session.started_at[:10], session.started_at[11:19].replace(":", "-")
     name = f"rollout-{day}T{time}-{session.native_id}.jsonl"
     return NewFile(f"{_folders(environ)[0]}/{day.replace('-', '/')}/{name}")
+
+
+def _processes(path: str) -> list[NamedProcess]:
+    """Return the process of Codex that holds the lock of the thread in a rollout."""
+    name = path.rpartition("/")[2].partition(".")[0]
+    for folder in ("/sessions/", "/archived_sessions/"):
+        above, separator, _ = path.rpartition(folder)
+        if separator:
+            return holders([f"{above}/thread-writer-locks/{name[-36:]}.lock"])
+    return []
 
 
 def _dialect() -> "Dialect":
@@ -83,7 +93,7 @@ CODEX = Agent(
     is_session_file=_is_session_file,
     is_archived=_is_archived,
     resume_command=lambda native_id: ["codex", "resume", native_id],
-    processes=session_processes.of_codex,
+    processes=_processes,
     new_file=_new_file,
     acp_command=("codex-acp",),
     hooks=HookFile(

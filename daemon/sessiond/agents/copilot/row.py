@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from sessiond.agents import session_processes
 from sessiond.agents.agent import Agent, Environ
 from sessiond.agents.places import home, named
+from sessiond.agents.session_processes import NamedProcess, holders, names_in
 
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
 def _folders(environ: Environ) -> list[str]:
     return [(named(environ, "COPILOT_HOME") or home(environ) + "/.copilot") + "/session-state"]
+
+
+def _processes(path: str) -> list[NamedProcess]:
+    """Return the processes of Copilot CLI that hold a lock in the folder of a session."""
+    folder = path.rpartition("/")[0]
+    return holders(f"{folder}/{it}" for it in names_in(folder) if it.startswith("inuse."))
 
 
 def _dialect() -> "Dialect":
@@ -35,5 +41,5 @@ COPILOT = Agent(
     # <id>.jsonl in older versions, <id>/events.jsonl since
     is_session_file=lambda path: path.endswith(".jsonl"),
     resume_command=lambda native_id: ["copilot", f"--resume={native_id}"],
-    processes=session_processes.of_copilot,
+    processes=_processes,
 )

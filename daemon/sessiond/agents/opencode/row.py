@@ -3,10 +3,10 @@
 import os.path
 from typing import TYPE_CHECKING
 
-from sessiond.agents import session_processes
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile
 from sessiond.agents.opencode.places import config_folder, folders
 from sessiond.agents.opencode.plugin import PLUGIN
+from sessiond.agents.session_processes import NamedProcess, holders
 
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, NativeWriter
@@ -23,6 +23,11 @@ def _config_file(environ: Environ) -> str:
 def _is_session_file(path: str) -> bool:
     # A build of another channel has a database of its own: opencode-<channel>.db
     return "/" not in path and path.startswith("opencode") and path.endswith(".db")
+
+
+def _processes(path: str) -> list[NamedProcess]:
+    """Return the processes of OpenCode that have the database of a session open. Any of them may have the session."""
+    return holders([path.rpartition("#")[0] + "-shm"])
 
 
 def _dialect() -> "Dialect":
@@ -74,7 +79,7 @@ OPENCODE = Agent(
     folders=folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["opencode", "--session", native_id],
-    processes=session_processes.of_opencode,
+    processes=_processes,
     load_database=_database,
     load_folders=_folders,
     acp_command=("opencode", "acp"),
