@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -19,13 +20,14 @@ from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine, result_of
 from sessiond.hub.doctor.fixing import _FIXES
 from sessiond.hub.doctor.scope import Scope
-from sessiond.hub.prompt_history.history import PromptHistory
+from sessiond.hub.prompt_history.database import Prompts
 from sessiond.paths import find_locations
 from sessiond.protocol.findings import KINDS, finding
 from sessiond.session.tree.problems import PROBLEMS
 from sessiond.setup import journal
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
+from support.patience import BOUND
 
 SESSION = "doctors-patient"
 MACHINE = {
@@ -326,17 +328,17 @@ async def test_a_command_in_flight_while_the_journal_is_quarantined_has_its_resu
 ) -> None:
     async with running(home) as daemon:
         peer = await daemon.attach()
-        begun, go_on, add = asyncio.Event(), asyncio.Event(), PromptHistory.add
+        begun, go_on, add = threading.Event(), threading.Event(), Prompts.add
 
-        async def later(self: PromptHistory, *words: Any) -> Any:
+        def later(self: Prompts, *words: Any) -> Any:
             begun.set()
-            await go_on.wait()
-            return await add(self, *words)
+            assert go_on.wait(BOUND)
+            return add(self, *words)
 
         with monkeypatch.context() as patched:
-            patched.setattr(PromptHistory, "add", later)
+            patched.setattr(Prompts, "add", later)
             asked = asyncio.create_task(peer.call("history/add", prompt="Hello.", commandId="once"))
-            await begun.wait()
+            assert await asyncio.to_thread(begun.wait, BOUND)
             assert daemon.hub is not None
             await daemon.hub.commands.quarantine_journal()
             go_on.set()
