@@ -1,7 +1,8 @@
 """A new agent is one folder and one row: everything else is generated or follows from the row.
 
-A copy of the project gets the folder of an agent that does not exist (`support/wren`) and its row. Then the commands
-of the copy follow it, find its sessions, resume them and write new ones.
+A copy of the project gets the folder of an agent that does not exist (`support/wren`), its row, and what tests need: a
+transcript and its module `cases`. Then the tests with a case for each row pass for it, and the commands of the copy
+follow it, find its sessions, resume them and write new ones.
 """
 
 import json  # noqa: TID251 - a file is read as its agent reads it
@@ -29,6 +30,14 @@ OWN = ROOT / "tests/support/wren"
 """The folder of the agent."""
 FOLDER = "daemon/sessiond/agents/wren"
 TABLE = "daemon/sessiond/agents/table.py"
+SAMPLE = "tests/data/dialects/wren.jsonl"
+CASES = "tests/agents/wren/cases.py"
+ROWS = (
+    "tests/agents/test_agent_table.py", "tests/server/test_agent_resume.py", "tests/server/test_texts_are_found.py",
+    "tests/session/test_dialect_readers.py", "tests/session/test_native_round_trips.py",
+    "tests/session/test_native_writers.py",
+)  # fmt: skip
+"""Tests with a case for each row."""
 OTHER = "6b6b6b6b-2222-4333-8444-555555555555"
 SESSION = "5a5a5a5a-2222-4333-8444-555555555555"
 GENERATORS = ("gen_agents", "gen_protocol", "gen_code_map", "gen_man")
@@ -40,7 +49,7 @@ GENERATED = {
 }  # fmt: skip
 
 LINES = (
-    {"wren": "1.4.0", "session": SESSION, "cwd": "/", "at": "2026-05-01T08:00:00.000Z"},
+    {"wren": 1, "version": "1.4.0", "session": SESSION, "cwd": "/", "at": "2026-05-01T08:00:00.000Z"},
     {"id": "w1", "at": "2026-05-01T08:00:01.000Z", "by": "person", "say": "Where does the wallcreeper nest?"},
     {"id": "n1", "at": "2026-05-01T08:00:01.500Z", "by": "wren", "say": "You are a bird watcher."},
     {
@@ -56,12 +65,16 @@ QUESTION = {"id": "w3", "at": "2026-05-01T08:00:03.000Z", "by": "person", "say":
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with the folder and the row of the agent, after its generators ran."""
     copy = tmp_path_factory.mktemp("project")
-    for name in ("daemon", "editors", "scripts"):
+    for name in ("daemon", "editors", "scripts", "tests"):
         shutil.copytree(
             ROOT / name, copy / name, ignore=shutil.ignore_patterns("node_modules", "__pycache__")
         )
-    shutil.copyfile(ROOT / "protocol.md", copy / "protocol.md")
+    for name in ("protocol.md", "pyproject.toml"):
+        shutil.copyfile(ROOT / name, copy / name)
     shutil.copytree(OWN, copy / FOLDER, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / SAMPLE).write_bytes(jsonl(*LINES))
+    (copy / CASES).parent.mkdir()
+    shutil.copyfile(ROOT / "tests/support/wren_cases.py", copy / CASES)
     table = copy / TABLE
     before = table.read_text(encoding="utf-8")
     row = before.replace("\nAGENTS:", "from sessiond.agents.wren.row import WREN\n\nAGENTS:", 1)
@@ -103,9 +116,13 @@ def transcript(wren: Command, home: Path) -> Path:
 
 def generator(copy: Path, name: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run one of the generators of the copy."""
+    return run(copy, [sys.executable, str(copy / f"scripts/{name}.py"), *words])
+
+
+def run(copy: Path, command: list[str], cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command with the modules of the copy."""
     return subprocess.run(
-        [sys.executable, str(copy / f"scripts/{name}.py"), *words],
-        capture_output=True, encoding="utf-8", check=False, timeout=120,
+        command, capture_output=True, encoding="utf-8", check=False, timeout=150, cwd=cwd,
         env={**os.environ, "PYTHONPATH": str(copy / "daemon")},
     )  # fmt: skip
 
@@ -125,7 +142,7 @@ def differences(copy: Path) -> dict[str, int]:
 def test_only_the_folder_and_the_row_are_written_by_hand(project: Path) -> None:
     changed = differences(project)
     added = {f"{FOLDER}/{it.name}" for it in OWN.glob("*.py")}
-    assert set(changed) == {*added, *GENERATED, TABLE}
+    assert set(changed) == {*added, *GENERATED, TABLE, SAMPLE, CASES}
     assert changed[TABLE] == 2
     for name in GENERATORS:
         assert generator(project, name, "--check").returncode == 0, name
@@ -133,6 +150,13 @@ def test_only_the_folder_and_the_row_are_written_by_hand(project: Path) -> None:
 
 def test_documents_and_generated_types_name_the_agent(project: Path) -> None:
     assert all("wren" in (project / it).read_text(encoding="utf-8").lower() for it in GENERATED)
+
+
+def test_tests_with_a_case_for_each_row_have_one_for_the_agent(project: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", "wren", *ROWS]
+    done = run(project, command, cwd=project)
+    assert done.returncode == 0, done.stdout
+    assert [it for it in ROWS if f"{it}::" not in done.stdout] == []
 
 
 def test_the_agent_is_listed(wren: Command, transcript: Path) -> None:

@@ -36,7 +36,7 @@ def read(source: Source) -> Imported:
 def _take_header(builder: ImportBuilder, value: dict[str, Any]) -> None:
     builder.time_of(value.get("at"))
     builder.source_id = fields.text(value.get("session")) or builder.source_id
-    builder.cwd, builder.source_version = fields.as_text(value.get("cwd")), fields.text(value.get("wren"))
+    builder.cwd, builder.source_version = fields.as_text(value.get("cwd")), fields.text(value.get("version"))
     builder.take_mark(value.get(copy_mark.MARK))
     builder.count("header")
 
@@ -48,19 +48,40 @@ def _take_message(builder: ImportBuilder, line: SourceLine, value: dict[str, Any
         case "person":
             message: dict[str, Any] = {"role": "user", "content": content}
         case "model":
+            message = _answer(value, content)
+        case "tool":
             message = {
-                "role": "assistant", "content": content, "api": NAME, "provider": NAME,
-                "model": fields.as_text(value.get("model")), "stopReason": "stop",
+                "role": "toolResult", "toolCallId": fields.as_text(value.get("call")),
+                "toolName": fields.as_text(value.get("tool")), "content": content,
+                "isError": value.get("failed") is True,
             }  # fmt: skip
-            if spent := fields.mapping(value.get("spent")):
-                message["usage"] = _usage(spent)
-        case _:
+        case "wren":
             note = {"customType": f"{NAME}.note", "content": content, "display": False}
             builder.add(line, name, builder.last, "custom_message", note, at=at)
             builder.count("note")
             return
+        case _:
+            builder.preserve(line, "other", "it has no counterpart in sessiond")
+            return
     builder.add(line, name, builder.last, "message", {"message": timed(message, at)}, at=at)
     builder.count(message["role"])
+
+
+def _answer(value: dict[str, Any], content: list[dict[str, Any]]) -> dict[str, Any]:
+    calls = [fields.mapping(it) for it in fields.items(value.get("calls"))]
+    blocks = [
+        {
+            "type": "toolCall", "id": fields.as_text(it.get("id")), "name": fields.as_text(it.get("tool")),
+            "arguments": fields.arguments(it.get("with")),
+        }
+        for it in calls
+    ]  # fmt: skip
+    message = {
+        "role": "assistant", "content": [*content, *blocks], "api": NAME, "provider": NAME,
+        "model": fields.as_text(value.get("model")), "stopReason": "toolUse" if blocks else "stop",
+    }  # fmt: skip
+    spent = fields.mapping(value.get("spent"))
+    return {**message, "usage": _usage(spent)} if spent else message
 
 
 def _usage(spent: dict[str, Any]) -> dict[str, Any]:

@@ -3,34 +3,58 @@
 from typing import Any, Final
 
 from sessiond.agents.formats import NativeWriter
+from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 from sessiond.session.dialects.native_ids import NativeTarget
 from sessiond.session.dialects.native_turns import (
     UNKNOWN_MODEL,
-    accepts_data,
+    NativeTurn,
     iso,
     native_conversation,
     text_of,
 )
+from sessiond.session.formats.conversation import Call
 
 
 def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
     """Return the lines of the file."""
-    conversation = native_conversation(whole, losses, accepts_data)
+    conversation = native_conversation(whole, losses, lambda _image, _role: False)
+    version = {} if target.version is None else {"version": target.version}
     lines: list[dict[str, Any]] = [
         {
-            "wren": target.version or "1.4.0", "session": target.session_id, "cwd": conversation.cwd,
-            "at": iso(conversation.started_ms), **copy_mark.mark(whole, len(conversation.turns) + 1),
+            "wren": 1,
+            "session": target.session_id,
+            "cwd": conversation.cwd,
+            "at": iso(conversation.started_ms),
+            **version,
         }
-    ]  # fmt: skip
+    ]
     for it in conversation.turns:
-        spoken = {"id": f"w{len(lines)}", "at": it.time, "say": text_of(it.turn)}
-        if it.turn.role == "assistant":
-            lines.append({**spoken, "by": "model", "model": it.model or UNKNOWN_MODEL})
-        else:
-            lines.append({**spoken, "by": "person"})
+        for said in _said(it):
+            lines.append({"id": f"w{len(lines)}", "at": it.time, **said})
+    lines[0] |= copy_mark.mark(whole, len(lines))
     return lines
+
+
+def _said(it: NativeTurn) -> list[dict[str, Any]]:
+    """Return what a turn says."""
+    if it.turn.role == "results":
+        return [
+            {"by": "tool", "call": one.call_id, "tool": one.name, "say": text_of(one), "failed": one.is_error}
+            for one in it.turn.results
+        ]
+    said = {"by": "person", "say": text_of(it.turn)}
+    if it.turn.role == "user":
+        return [said]
+    calls = [
+        {"id": part.id, "tool": part.name, "with": fields.arguments(bytes(part.arguments).decode())}
+        for part in it.turn.parts
+        if isinstance(part, Call)
+    ]
+    return [
+        {**said, "by": "model", "model": it.model or UNKNOWN_MODEL, **({"calls": calls} if calls else {})}
+    ]
 
 
 WRITER: Final = NativeWriter("wren", _lines)
