@@ -111,7 +111,8 @@ class Order:
                 self._naming = ticket
                 self._spawn(self._name(ticket, ticket.path))
             elif ticket.effect in ("survey", "overhaul"):
-                self._survey(ticket)
+                self._surveys.append(ticket)
+                self._look_at_surveys()
             else:
                 self._start(ticket)  # no later request can name its session
         else:
@@ -206,10 +207,6 @@ class Order:
             else:
                 self._start(waiting.popleft())
         self._look_at(queue)
-        self._look_at_surveys()
-
-    def _survey(self, ticket: Ticket) -> None:
-        self._surveys.append(ticket)
         self._look_at_surveys()
 
     def _look_at_surveys(self) -> None:
