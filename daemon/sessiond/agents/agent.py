@@ -121,6 +121,8 @@ class Agent:
         folders: Returns the absolute paths of the folders that hold its sessions, for these environment variables. A
             folder need not exist.
         is_session_file: Returns whether the file at this path, relative to one of the folders, may hold a session.
+        suffixes: The endings of its session files, by which they are found in any folder. A file that ends with `.zst`
+            is decompressed, and no program writes to it any more.
         resume_command: Returns the command that resumes the session with this id of the agent; empty if there is none.
         reads: The meaning of `dialect` for clients, as a phrase; empty if another row has it.
         writes: The meaning of the format that is written for the agent, as a phrase; empty if none is.
@@ -163,6 +165,7 @@ class Agent:
     folders: Callable[[Environ], list[str]]
     is_session_file: Callable[[str], bool]
     resume_command: Callable[[str], list[str]]
+    suffixes: tuple[str, ...] = (".jsonl", ".json")
     reads: str = ""
     writes: str = ""
     places: str = ""

@@ -18,6 +18,8 @@ from sessiond.agents.session_processes import NamedProcess, holders
 if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, ForkedHistory, NativeWriter
 
+_SUFFIXES = (".jsonl", ".jsonl.zst", ".json")
+
 
 def _folders(environ: Environ) -> list[str]:
     above = moved(environ, "CODEX_HOME", ".codex")
@@ -26,7 +28,7 @@ def _folders(environ: Environ) -> list[str]:
 
 def _is_session_file(path: str) -> bool:
     name = path.rpartition("/")[2]
-    return name.startswith("rollout-") and name.endswith((".jsonl", ".jsonl.zst", ".json"))
+    return name.startswith("rollout-") and name.endswith(_SUFFIXES)
 
 
 def _is_archived(path: str) -> bool:
@@ -91,6 +93,7 @@ CODEX = Agent(
     variables=("CODEX_HOME",),
     folders=_folders,
     is_session_file=_is_session_file,
+    suffixes=_SUFFIXES,
     is_archived=_is_archived,
     resume_command=lambda native_id: ["codex", "resume", native_id],
     processes=_processes,

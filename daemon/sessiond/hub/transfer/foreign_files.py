@@ -15,6 +15,7 @@ import msgspec
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
 from sessiond.agents.session_database import UnreadableDatabase
+from sessiond.agents.table import AGENTS
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
 from sessiond.hub.transfer import (
@@ -43,7 +44,7 @@ GROWING_SECONDS: Final = 300.0
 MIN_READER_BYTES: Final = 256 * 1024
 """Bytes from which the state of the reader of a file is kept, so that only what is added is read."""
 NO_ENTRIES: Final = "it has no entries"
-_SUFFIXES: Final = (".jsonl", ".json", ".jsonl.zst")
+_SUFFIXES: Final = tuple({it for agent in AGENTS.values() for it in agent.suffixes})
 
 
 class NotImported(TemplatedError):
