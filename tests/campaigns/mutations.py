@@ -346,23 +346,23 @@ def news_before_the_sync() -> None:
     queue = _module("hub.session.pending_batches").PendingBatches
     submit = queue.submit
 
-    def early(self: Any, prepared: Any, durability: Any, origin: Any, done: Any, *lines: Any) -> None:
+    def early(self: Any, append: Any, prepared: Any) -> None:
         first = len(self._reader.tree)
-        submit(self, prepared, durability, origin, done, *lines)
+        submit(self, append, prepared)
         rows = prepared.rows
-        if rows and len(self._announcements._subscribers):
-            self._announcements._subscribers.appended(
-                [row.line[:-1] for row in rows], range(first, first + len(rows)), origin, prepared.leaf
+        if rows and len(self._publisher._subscribers):
+            self._publisher._subscribers.appended(
+                [row.line[:-1] for row in rows], range(first, first + len(rows)), append.origin, prepared.leaf
             )
 
     _replace(queue, "submit", early)
     submit_plain = queue.submit_plain
 
-    def early_plain(self: Any, requests: Any, durability: Any) -> None:
+    def early_plain(self: Any, requests: Any) -> None:
         first, rows = len(self._reader.tree), requests.rows
-        submit_plain(self, requests, durability)
-        if len(self._announcements._subscribers):
-            self._announcements._subscribers.appended(
+        submit_plain(self, requests)
+        if len(self._publisher._subscribers):
+            self._publisher._subscribers.appended(
                 [row.line[:-1] for row in rows], range(first, first + len(rows)), requests.origin, rows[-1].id
             )
 

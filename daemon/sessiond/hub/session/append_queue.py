@@ -10,32 +10,30 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from sessiond.hub.errors import HubError, NamesALine, Overloaded
 from sessiond.hub.session import entry_placement
-from sessiond.hub.session.announcements import Announcements
 from sessiond.hub.session.batches import (
     LARGE_BATCH,
     LARGE_BATCH_BYTES,
+    NOTHING,
+    Append,
     Batch,
     Done,
     Outcome,
     PlainRequests,
-    PreparedAt,
-    QueuedAppend,
-    QueuedRequest,
-    SentAppend,
     makes_session,
-    scan,
+    read_drafts,
 )
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.drafts import NewMessage
 from sessiond.hub.session.entry_placement import LONG_IDS, SHORT_IDS, NewIds, Placement, Prepared
 from sessiond.hub.session.log_maintenance import LogMaintenance
 from sessiond.hub.session.log_reader import LogReader
-from sessiond.hub.session.moved_appends import MAY_BE_OUTDATED, RETRY_SECONDS, Moves, moved_append
+from sessiond.hub.session.moved_appends import MAY_BE_OUTDATED, RETRY_SECONDS, Moves
 from sessiond.hub.session.pending_batches import PendingBatches
+from sessiond.hub.session.publisher import Publisher
 from sessiond.hub.session.write_block import RESTS_ON_LINES, WriteBlockMonitor, as_committed
 from sessiond.protocol import types as t
 from sessiond.store.base import Durability
@@ -58,7 +56,7 @@ class AppendQueue:
         pending: The batches that are queued at the log.
         maintenance: Prepares the log for writes.
         write_block: Why the log takes no writes.
-        announcements: Announces a promotion.
+        publisher: Announces a promotion.
         is_shared: Whether other daemons may append to the log at the same time.
     """
 
@@ -69,7 +67,7 @@ class AppendQueue:
         pending: PendingBatches,
         maintenance: LogMaintenance,
         write_block: WriteBlockMonitor,
-        announcements: Announcements,
+        publisher: Publisher[Any],
         *,
         is_shared: bool,
     ) -> None:
@@ -78,10 +76,10 @@ class AppendQueue:
         self._pending = pending
         self._maintenance = maintenance
         self._write_block = write_block
-        self._announcements = announcements
+        self._publisher = publisher
         self._is_shared = is_shared
         self._new_ids = LONG_IDS if is_shared else SHORT_IDS
-        self._waiting: deque[QueuedAppend] = deque()
+        self._waiting: deque[Append | PlainRequests] = deque()  # plain requests only if they moved
         self._waiting_bytes = 0
         self._moves = Moves()
         self._is_placing_again = False
@@ -100,7 +98,10 @@ class AppendQueue:
     def unwritten(self) -> Iterator[bytes]:
         """Yield the data that is not in the log yet: waiting drafts and pending lines."""
         for waiting in self._waiting:
-            yield from map(bytes, waiting.raw)
+            if isinstance(waiting, Append):
+                yield from map(bytes, waiting.raw)
+            else:
+                yield from (row.line for row in waiting.rows)
         yield from self._pending.lines()
 
     async def until_served(self) -> None:
@@ -124,29 +125,21 @@ class AppendQueue:
         if self.unwritten_bytes + size > MAX_UNWRITTEN_BYTES and self.is_pending:
             done(Overloaded(f"{self.unwritten_bytes:,} bytes wait to be written to this session"))
             return
-        if len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES:
-            waiting = QueuedAppend(
-                raw, placement, durability, origin, done, size,
-                has_blobs=True, is_large=True, is_scanned=False,
-            )  # fmt: skip
-        else:
-            drafts = [bytes(draft) for draft in raw]
-            has_blobs = self._blobs.needed_by(drafts)
-            if not (has_blobs or self._waiting):
-                source = SentAppend(drafts, placement, durability, done)
-                if self._queue(source, origin):
-                    return
-            waiting = QueuedAppend(
-                drafts, placement, durability, origin, done, size,
-                has_blobs=has_blobs, is_large=False, is_scanned=True,
-            )  # fmt: skip
+        new = Append(
+            raw, placement, durability, origin, done, size,
+            is_large=len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES,
+        )  # fmt: skip
+        if not new.is_large:
+            new.raw = [bytes(draft) for draft in raw]
+            if self._blobs.needed_by(new.raw):
+                new.state = "withBlobs"
+            elif not self._waiting and self._queue(new):
+                return
         self._waiting_bytes += size
-        self._waiting.append(waiting)
+        self._waiting.append(new)
         self._start_serving()
 
-    def append_messages(
-        self, messages: Sequence[NewMessage], durability: Durability, requests: PlainRequests
-    ) -> bool:
+    def append_messages(self, messages: Sequence[NewMessage], requests: PlainRequests) -> bool:
         """Append new messages at the leaf: see `LiveSession.append_messages`."""
         reader, pending = self._reader, self._pending
         if self._waiting or reader.log.draft or self._maintenance.closing_error is not None:
@@ -159,47 +152,42 @@ class AppendQueue:
         except (StorageFailed, LogReplaced, HubError):
             return False
         requests.rows = entry_placement.place_messages(reader.tree, messages, self._new_ids.length)
-        pending.submit_plain(requests, durability)
+        pending.submit_plain(requests)
         return True
 
-    def _queue(
-        self,
-        source: SentAppend,
-        origin: t.Origin,
-        ready: PreparedAt | None = None,
-        pinned: Sequence[str] = (),
-    ) -> bool:
+    def _queue(self, append: Append) -> bool:
         """Queue or refuse an append. Returns False if the session must be prepared first."""
         try:
             if not self._pending.accepts_batches():
                 return False
-            lines: bytes | None = None
-            if ready is not None and ready.state == self._placement_state():
-                prepared, lines = ready.prepared, ready.lines
-            else:
-                reader, ids = self._reader, self._ids(pinned)
+            prepared = append.prepared
+            if append.placed_at is None or append.placed_at != self._placement_state():
+                append.lines = None
+                reader, ids = self._reader, self._ids(append)
                 prepared = entry_placement.prepare(
-                    reader.tree, source.raw, source.placement, reader.read, ids
+                    reader.tree, append.raw, append.placement, reader.read, ids
                 )
             if self._promotes(prepared):
                 return False
         except Exception as refusal:  # noqa: BLE001 - the caller answers; appends behind it must not be blocked
-            self._refuse_or_ask(refusal, origin, source)
+            self._refuse_or_ask(refusal, append)
         else:
-            self._pending.submit(prepared, origin, source.done, source, lines)
+            self._pending.submit(append, prepared)
         return True
 
-    def _ids(self, pinned: Sequence[str]) -> NewIds:
+    def _ids(self, append: Append) -> NewIds:
+        """Return the ids for new entries. Those of an append that has moved keep theirs where these are free."""
+        pinned = append.prepared.ids if append.state == "moved" else ()
         return NewIds(self._new_ids.length, pinned) if pinned else self._new_ids
 
-    def _refuse(self, refusal: Exception, origin: t.Origin, source: SentAppend) -> None:
+    def _refuse(self, refusal: Exception, append: Append) -> None:
         """Answer with an error.
 
         If the error depends on pending lines, it is answered after they are committed. If their write fails, that
         failure is answered instead.
         """
         self._write_block.update()
-        reader, done = self._reader, source.done
+        reader, done = self._reader, append.done
         if isinstance(refusal, NamesALine):
             refusal.log_id = reader.log.log_id
         if not self._pending or not isinstance(refusal, RESTS_ON_LINES):
@@ -210,18 +198,18 @@ class AppendQueue:
             done(outcome if isinstance(outcome, Exception) else as_committed(refusal, reader.tree))
 
         leaf = reader.tree.pending_leaf_id
-        barrier = source._replace(durability="written")
-        self._pending.submit(Prepared([], [], set(), leaf, leaf), origin, committed, barrier)
+        barrier = Append((), append.placement, "written", append.origin, committed, 0)
+        self._pending.submit(barrier, Prepared([], [], set(), leaf, leaf))
 
-    def _refuse_or_ask(self, refusal: Exception, origin: t.Origin, source: SentAppend) -> None:
+    def _refuse_or_ask(self, refusal: Exception, append: Append) -> None:
         """Refuse an append. If lines of other daemons may change that, it is placed under the lock of the log first."""
         if not (self._is_shared and isinstance(refusal, MAY_BE_OUTDATED)) or self._is_placing_again:
-            self._refuse(refusal, origin, source)
+            self._refuse(refusal, append)
             return
-        nothing = Prepared([], [], set(), None, None)
-        waiting = moved_append(QueuedRequest(nothing, origin, source.done, source), source.durability)
-        self._waiting.appendleft(waiting)
-        self._waiting_bytes += waiting.size
+        append.place(NOTHING)
+        append.state = "moved"
+        self._waiting.appendleft(append)
+        self._waiting_bytes += append.size
         self._start_serving()
 
     def requeue(self, batches: Sequence[Batch], error: Exception) -> bool:
@@ -235,7 +223,7 @@ class AppendQueue:
             return False
         moved = moves.add(batches, error)
         self._waiting.extendleft(reversed(moved))
-        self._waiting_bytes += sum(it.size for it in moved)
+        self._waiting_bytes += sum(map(_size, moved))
         if isinstance(error, LogMoved | OutcomeUnknown | StoreUnreachable):
             self._start_serving()
         else:
@@ -246,11 +234,10 @@ class AppendQueue:
         """Answer the moved appends whose lines are in the log after all. Return the origins of these lines by id."""
         origins: dict[str, t.Origin] = {}
         for it in list(self._waiting) if self._moves.sent else ():
-            stored = None if it.moved is None else self._moves.stored(it.moved, self._reader)
-            if stored is not None:
+            if _has_moved(it) and self._moves.is_stored(it, self._reader):
                 self._remove(it)
-                origins.update({row.id: it.origin for row in stored.rows})
-                stored.settle(self._pending.outcome)
+                origins.update({row.id: it.origin for row in it.rows})
+                it.settle(self._pending.outcome)
         return origins
 
     def _start_serving(self) -> None:
@@ -265,14 +252,14 @@ class AppendQueue:
                     if not self._waiting:
                         break  # its lines have arrived while the lock was held elsewhere
                     first = self._waiting[0]
-                    if first.moved is not None:
+                    if not isinstance(first, Append) or first.state == "moved":
                         await self._place_again()
                         continue
                     try:
                         await self._prepare(first)
                     except Exception as refusal:  # noqa: BLE001 - the caller answers; nothing awaits this task
                         self._remove(first)
-                        self._refuse_or_ask(refusal, first.origin, _source(first))
+                        self._refuse_or_ask(refusal, first)
                         continue
                     self._queue_waiting()
                 await asyncio.sleep(0)
@@ -320,29 +307,27 @@ class AppendQueue:
         finally:
             self._is_placing_again = False
 
-    def _first_moved(self) -> QueuedAppend | None:
+    def _first_moved(self) -> Append | PlainRequests | None:
         """Return the first waiting append if it has moved. Moved appends come before all others."""
-        return self._waiting[0] if self._waiting and self._waiting[0].moved is not None else None
+        return self._waiting[0] if self._waiting and _has_moved(self._waiting[0]) else None
 
-    async def _place_one_again(self, waiting: QueuedAppend) -> None:
+    async def _place_one_again(self, moved: Append | PlainRequests) -> None:
         """Queue a moved append at the place that it has now, or refuse it."""
-        tree, source, moved = self._reader.tree, _source(waiting), waiting.moved
-        if moved is not None and not isinstance(moved, QueuedRequest):
-            self._remove(waiting)
-            moved.rows = entry_placement.place_again(tree, moved.rows, self._new_ids.length)
-            self._pending.submit_plain(moved, waiting.durability)
+        if not isinstance(moved, Append):
+            self._remove(moved)
+            moved.rows = entry_placement.place_again(self._reader.tree, moved.rows, self._new_ids.length)
+            self._pending.submit_plain(moved)
             return
-        pinned = () if moved is None else moved.prepared.ids
         try:
-            if await self._promotes_when_prepared(waiting, pinned):
+            if await self._promotes_when_prepared(moved):
                 await self._promote()
         except Exception as refusal:  # noqa: BLE001 - the caller answers; appends behind it must not be blocked
-            self._remove(waiting)
-            self._refuse(refusal, waiting.origin, source)
+            self._remove(moved)
+            self._refuse(refusal, moved)
         else:
-            self._remove(waiting)
-            if not self._queue(source, waiting.origin, waiting.prepared, pinned):
-                waiting.done(LogMoved(self._reader.log.session_id))
+            self._remove(moved)
+            if not self._queue(moved):
+                moved.done(LogMoved(self._reader.log.session_id))
 
     def _give_up_moved(self, refusal: Exception) -> None:
         """Answer all moved appends with an error."""
@@ -350,40 +335,37 @@ class AppendQueue:
         self._write_block.update()
         while (first := self._first_moved()) is not None:
             self._remove(first)
-            if first.moved is not None:
-                first.moved.settle(partial(moves.error_of, refusal))
+            first.settle(partial(moves.error_of, refusal))
         moves.end()
 
     def _queue_waiting(self) -> None:
         """Queue the waiting appends in order, up to the first that must be prepared."""
         for _ in range(QUEUE_AT_ONCE):
-            if not self._waiting or not self._waiting[0].is_ready or self._first_moved() is not None:
-                break
-            it = self._waiting[0]
-            if not self._queue(_source(it), it.origin, it.prepared):
+            it = self._waiting[0] if self._waiting else None
+            if not isinstance(it, Append) or not it.can_be_queued or not self._queue(it):
                 break
             self._remove(it)
 
-    def _remove(self, waiting: QueuedAppend) -> None:
+    def _remove(self, waiting: Append | PlainRequests) -> None:
         """Remove a waiting append, unless it is answered already."""
         for place, it in enumerate(self._waiting):
             if it is waiting:
                 del self._waiting[place]
-                self._waiting_bytes -= waiting.size
+                self._waiting_bytes -= _size(waiting)
                 return
 
-    async def _prepare(self, waiting: QueuedAppend) -> None:
+    async def _prepare(self, append: Append) -> None:
         """Prepare the session and the drafts, so that this append can be queued."""
         if not self._pending.accepts_batches():
             await self._maintenance.prepare_for_writes()
-        if not waiting.is_scanned:
-            await self._reader.drive(scan(waiting, self._blobs))
-        if waiting.has_blobs:
-            # `waiting.raw` names the blobs before they are stored: blob collection reads waiting drafts, too.
-            waiting.raw, new = await self._blobs.extract(waiting.raw)
-            await self._blobs.store(new, waiting.raw)
-            waiting.has_blobs = False
-        if await self._promotes_when_prepared(waiting):
+        if append.state == "unread":
+            await self._reader.drive(read_drafts(append, self._blobs))
+        if append.state == "withBlobs":
+            # `append.raw` names the blobs before they are stored: blob collection reads waiting drafts, too.
+            append.raw, new = await self._blobs.extract(append.raw)
+            await self._blobs.store(new, append.raw)
+            append.state = "ready"
+        if await self._promotes_when_prepared(append):
             await self._promote()
 
     async def _promote(self) -> None:
@@ -392,26 +374,27 @@ class AppendQueue:
         except OutcomeUnknown as error:
             # The append that promotes was not sent, and a session may be promoted twice.
             raise StoreUnreachable(error.reason) from None
-        self._announcements.is_promotion_pending = True
+        self._publisher.is_promotion_pending = True
 
-    async def _promotes_when_prepared(self, waiting: QueuedAppend, pinned: Sequence[str] = ()) -> bool:
-        """Prepare a large batch in slices. Returns whether the batch promotes the draft session.
+    async def _promotes_when_prepared(self, append: Append) -> bool:
+        """Place a large batch in slices. Returns whether the batch promotes the draft session.
 
         Later appends wait meanwhile, so rows change only by a failed write or by another program. In that case,
-        the batch is prepared again.
+        the batch is placed again.
         """
-        reader, ids = self._reader, self._ids(pinned)
-        if not waiting.is_large:
+        reader, ids = self._reader, self._ids(append)
+        if not append.is_large:
             return self._promotes(
-                entry_placement.prepare(reader.tree, waiting.raw, waiting.placement, reader.read, ids)
+                entry_placement.prepare(reader.tree, append.raw, append.placement, reader.read, ids)
             )
         state = self._placement_state()
         prepared = await reader.drive(
-            entry_placement.prepare_in_steps(reader.tree, waiting.raw, waiting.placement, reader.read, ids)
+            entry_placement.prepare_in_steps(reader.tree, append.raw, append.placement, reader.read, ids)
         )
         # In a thread, because joining this many bytes releases the interpreter lock.
-        lines = await asyncio.to_thread(b"".join, [row.line for row in prepared.rows])
-        waiting.prepared = PreparedAt(prepared, lines, state)
+        append.lines = await asyncio.to_thread(b"".join, [row.line for row in prepared.rows])
+        append.place(prepared)
+        append.placed_at = state
         return self._promotes(prepared)
 
     def _placement_state(self) -> object:
@@ -423,5 +406,11 @@ class AppendQueue:
         return self._reader.log.draft and any(map(makes_session, prepared.rows))
 
 
-def _source(waiting: QueuedAppend) -> SentAppend:
-    return SentAppend(waiting.raw, waiting.placement, waiting.durability, waiting.done)
+def _has_moved(waiting: Append | PlainRequests) -> bool:
+    """Whether a waiting append has moved. Plain requests wait only then."""
+    return not isinstance(waiting, Append) or waiting.state == "moved"
+
+
+def _size(waiting: Append | PlainRequests) -> int:
+    """Return the bytes that a waiting append counts for."""
+    return waiting.size if isinstance(waiting, Append) else sum(len(row.line) for row in waiting.rows)

@@ -1,9 +1,9 @@
-"""The states of an append on its way to the log: waiting, queued and committed."""
+"""An append on its way to the log: its states, and the batches that are queued there."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,9 @@ LARGE_BATCH: Final = 200
 LARGE_BATCH_BYTES: Final = 256 * 1024
 """A batch with more bytes than this is prepared in slices."""
 
+
+NOTHING: Final = Prepared([], [], (), None, None)
+"""No entries."""
 
 OutcomeOf = Callable[[Prepared], "Outcome | Exception"]
 """Returns what became of a request, from its entries."""
@@ -46,10 +49,12 @@ class PlainRequests(Protocol):
     Attributes:
         rows: The entries, one for each request.
         origin: The origin that notifications name.
+        durability: The durability that the client asks for.
     """
 
     rows: list[NewRow]
     origin: t.Origin
+    durability: Durability
 
     def committed(self, log_id: str, first: int) -> None:
         """The entries are committed as the lines from `first` on."""
@@ -58,58 +63,99 @@ class PlainRequests(Protocol):
         """Answer each request after a failure, or after another program wrote between the entries."""
 
 
-class SentAppend(NamedTuple):
-    """The request of one append, from which the entries can be placed again."""
-
-    raw: Sequence[bytes]
-    placement: Placement
-    durability: Durability
-    done: Done
+State: TypeAlias = Literal["unread", "withBlobs", "ready", "queued", "moved"]
 
 
-class QueuedRequest:
-    """One append that is queued at the log.
+class Append:
+    """One append of a client, from its arrival to its answer.
+
+    | state | means | the next state |
+    |---|---|---|
+    | `unread` | a large batch, whose drafts are in the frame of the client | `withBlobs` or `ready`, by `read_drafts` |
+    | `withBlobs` | the blobs that its drafts name must become durable first | `ready`, when the session stores them |
+    | `ready` | the drafts can be placed, a large batch in slices | `queued`, by `PendingBatches.submit` |
+    | `queued` | its lines are in the queue of the log | none: it is committed, or fails; or `moved` |
+    | `moved` | a log of several daemons may not have stored it where it was placed | `queued`, at another place |
+
+    In each state it may be answered with an error instead: `done` is called once. In the states before `queued`, and
+    while it has moved, it waits in the `AppendQueue`, unless it can be queued at once.
 
     Attributes:
-        prepared: Its entries.
-        rows: The rows of the entries.
+        raw: The drafts.
+        placement: The place that the client asks for.
+        durability: The durability that the client asks for.
         origin: The origin that notifications name.
         done: Called once, with the outcome or the error.
-        source: The request of the client.
+        size: The bytes of the drafts.
+        is_large: Whether the drafts are read and placed in slices.
+        state: See the table.
+        prepared: Its entries as they were placed last; `NOTHING` before that.
+        rows: The rows of these entries.
+        lines: The joined lines of a large batch that was placed in slices.
+        placed_at: The state of the tree for which a large batch was placed in slices.
     """
 
-    __slots__ = ("done", "origin", "prepared", "rows", "source")
+    __slots__ = (
+        "done", "durability", "is_large", "lines", "origin", "placed_at", "placement", "prepared", "raw", "rows",
+        "size", "state",
+    )  # fmt: skip
 
-    def __init__(self, prepared: Prepared, origin: t.Origin, done: Done, source: SentAppend) -> None:
-        self.prepared = prepared
-        self.rows = prepared.rows
+    def __init__(
+        self,
+        raw: Sequence[bytes],
+        placement: Placement,
+        durability: Durability,
+        origin: t.Origin,
+        done: Done,
+        size: int,
+        *,
+        is_large: bool = False,
+    ) -> None:
+        self.raw = raw
+        self.placement = placement
+        self.durability = durability
         self.origin = origin
         self.done = done
-        self.source = source
+        self.size = size
+        self.is_large = is_large
+        self.state: State = "unread" if is_large else "ready"
+        self.prepared = NOTHING
+        self.rows = NOTHING.rows
+        self.lines: bytes | None = None
+        self.placed_at: object = None
+
+    @property
+    def can_be_queued(self) -> bool:
+        """Whether it can be queued without further preparation."""
+        return self.state == "ready" and (not self.is_large or self.placed_at is not None)
+
+    def place(self, prepared: Prepared) -> None:
+        """Set the entries."""
+        self.prepared, self.rows = prepared, prepared.rows
 
     def committed(self, log_id: str, first: int) -> None:
-        """Answer a plain request, whose entry is the line `first`. See `PlainRequests`."""
+        """Answer a plain append, whose entry is the line `first`. See `PlainRequests`."""
         self.done(Outcome(self.prepared, [first], self.prepared.leaf, log_id, first))
 
     def settle(self, outcome_of: OutcomeOf) -> None:
-        """Answer the request. See `PlainRequests`."""
+        """Answer the append. See `PlainRequests`."""
         self.done(outcome_of(self.prepared))
 
 
 @dataclass(slots=True)
 class Batch:
-    """Requests whose lines are queued at the log as one: one request, or plain requests that follow each other.
+    """Appends whose lines are queued at the log as one: one append, or plain ones that follow each other.
 
     Attributes:
-        requests: The requests, in log order.
+        requests: The appends, in log order.
         leaf_id: The leaf after them.
         count: The number of their lines.
         size: The bytes of their lines.
-        durability: The durability of the plain requests that may join; None if the request is not plain.
+        durability: The durability of the plain appends that may join; None if the append is not plain.
         future: Set when the lines have their durability.
     """
 
-    requests: "list[QueuedRequest | PlainRequests]"
+    requests: list[Append | PlainRequests]
     leaf_id: str | None
     count: int
     size: int
@@ -117,51 +163,20 @@ class Batch:
     future: asyncio.Future[bool]
 
 
-@dataclass(slots=True)
-class QueuedAppend:
-    """A waiting append: its drafts, and the state of its preparation."""
-
-    raw: Sequence[bytes]
-    placement: Placement
-    durability: Durability
-    origin: t.Origin
-    done: Done
-    size: int
-    has_blobs: bool  # the blobs that it names must become durable first
-    is_large: bool  # it is scanned and prepared in slices
-    is_scanned: bool  # its drafts are copied out of the frame, and `has_blobs` is known
-    prepared: "PreparedAt | None" = None
-    moved: "QueuedRequest | PlainRequests | None" = None  # as it was queued, if it must be placed again
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it can be queued without further preparation."""
-        return not self.has_blobs and (not self.is_large or self.prepared is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedAt:
-    """A large batch that is ready to be queued, and the state of the tree that it is prepared for."""
-
-    prepared: Prepared
-    lines: bytes
-    state: object
-
-
-def scan(waiting: QueuedAppend, blobs: SessionBlobs) -> Steps[None]:
+def read_drafts(append: Append, blobs: SessionBlobs) -> Steps[None]:
     """Copy the drafts of a large batch out of their frame, and determine whether they concern blobs."""
     drafts: list[bytes] = []
     has_blobs = False
-    scanned = 0
-    for raw in waiting.raw:
+    since = 0
+    for raw in append.raw:
         draft = bytes(raw)
         drafts.append(draft)
         has_blobs = has_blobs or blobs.needed_by([draft])
-        scanned += len(draft)
-        if scanned > LARGE_BATCH_BYTES:
-            scanned = 0
+        since += len(draft)
+        if since > LARGE_BATCH_BYTES:
+            since = 0
             yield
-    waiting.raw, waiting.has_blobs, waiting.is_scanned = drafts, has_blobs, True
+    append.raw, append.state = drafts, "withBlobs" if has_blobs else "ready"
 
 
 def makes_session(row: NewRow) -> bool:

@@ -290,22 +290,19 @@ class LiveSession:
         self._divergence.begin()
         self._appends.append(raw, placement, durability, origin, done)
 
-    def append_messages(
-        self, messages: Sequence[NewMessage], durability: Durability, requests: PlainRequests
-    ) -> bool:
+    def append_messages(self, messages: Sequence[NewMessage], requests: PlainRequests) -> bool:
         """Append new messages at the leaf, one behind the other, if nothing has to be prepared or waited for.
 
         This is the short way of the most frequent append. It has the same effect as `append` for each of them.
 
         Args:
             messages: The messages.
-            durability: The durability at which they are committed.
             requests: The requests that append them. They receive the rows, and are answered in log order.
 
         Returns:
             False if the appends need the general way. Then nothing has changed.
         """
-        if not self._appends.append_messages(messages, durability, requests):
+        if not self._appends.append_messages(messages, requests):
             return False
         self._divergence.begin()
         return True

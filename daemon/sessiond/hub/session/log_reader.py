@@ -12,8 +12,7 @@ from msgspec import UnsetType
 from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.errors import EntryNotFound, ForeignDialect
 from sessiond.hub.execution.slices import run_in_slices
-from sessiond.hub.session.context_cache import ContextCache
-from sessiond.hub.session.derived_cache import DerivedCache
+from sessiond.hub.session.derived_cache import ContextCache, DerivedCache
 from sessiond.session.tree import open_index, tree as trees
 from sessiond.session.tree.batches import first_of_incomplete_batch, incomplete_batch_reason
 from sessiond.session.tree.lines import NotAnEntry, skim

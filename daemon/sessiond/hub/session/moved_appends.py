@@ -11,17 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sessiond.hub.errors import EntryNotFound, LeafConflict, WouldBreakTree
-from sessiond.hub.session.batches import (
-    LARGE_BATCH,
-    LARGE_BATCH_BYTES,
-    Batch,
-    PlainRequests,
-    QueuedAppend,
-    QueuedRequest,
-)
-from sessiond.hub.session.entry_placement import AT_THE_LEAF, Prepared
+from sessiond.hub.session.batches import Append, Batch, PlainRequests
+from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
-from sessiond.store.base import Durability
 from sessiond.store.errors import LogReplaced, OutcomeUnknown, StorageFailed, StoreUnreachable
 
 MAY_BE_OUTDATED: Final = (EntryNotFound, LeafConflict, WouldBreakTree)
@@ -39,25 +31,27 @@ class Moves:
     Attributes:
         since: When the first of them moved, on the monotonic clock; None if there are none.
         error: The last error of the log; None if there are none.
-        sent: The requests that were sent to the store and may be stored, by the id and the line of each entry. An
-            attempt may arrive late, after the next one, which has another time or parent.
+        sent: The appends that were sent to the store and may be stored, with their entries, by the id and the line of
+            each entry. An attempt may arrive late, after the next one, which has another time or parent.
     """
 
     since: float | None = None
     error: Exception | None = None
-    sent: dict[str, dict[bytes, QueuedRequest | PlainRequests]] = field(default_factory=dict)
+    sent: dict[str, dict[bytes, tuple[Append | PlainRequests, Prepared | None]]] = field(default_factory=dict)
 
-    def add(self, batches: Sequence[Batch], error: Exception) -> list[QueuedAppend]:
-        """Record the batches that failed with an error. Return their requests as appends that wait, in their order."""
+    def add(self, batches: Sequence[Batch], error: Exception) -> list[Append | PlainRequests]:
+        """Record the batches that failed with an error. Return their appends, in their order."""
         if self.since is None:
             self.since = time.monotonic()
         self.error = error
-        requests = [(request, batch.durability) for batch in batches for request in batch.requests]
-        if isinstance(error, OutcomeUnknown):
-            for request, _ in requests:
-                for row in request.rows:
-                    self.sent.setdefault(row.id, {})[row.line] = request
-        return [moved_append(request, durability or "written") for request, durability in requests]
+        moved = [it for batch in batches for it in batch.requests]
+        for it in moved:
+            prepared = None
+            if isinstance(it, Append):
+                it.state, prepared = "moved", it.prepared
+            for row in it.rows if isinstance(error, OutcomeUnknown) else ():
+                self.sent.setdefault(row.id, {})[row.line] = it, prepared
+        return moved
 
     @property
     def is_overdue(self) -> bool:
@@ -69,18 +63,20 @@ class Moves:
         self.since = self.error = None
         self.sent.clear()
 
-    def stored(
-        self, request: QueuedRequest | PlainRequests, reader: LogReader
-    ) -> QueuedRequest | PlainRequests | None:
-        """Return the attempt of a request whose lines the log has; None if it has none. It never has only some."""
-        attempts = self.sent.get(request.rows[0].id) if request.rows else None
-        row = None if attempts is None else reader.tree.row(request.rows[0].id)
+    def is_stored(self, requests: Append | PlainRequests, reader: LogReader) -> bool:
+        """Whether the log has the lines of an attempt. It never has only some. They become those of the append."""
+        attempts = self.sent.get(requests.rows[0].id) if requests.rows else None
+        row = None if attempts is None else reader.tree.row(requests.rows[0].id)
         if attempts is None or row is None:
-            return None
+            return False
         try:
-            return attempts.get(reader.log.read(*reader.tree.span(row)).rstrip(b"\n") + b"\n")
+            line = reader.log.read(*reader.tree.span(row)).rstrip(b"\n") + b"\n"
         except (StorageFailed, LogReplaced):
-            return None
+            return False
+        _, prepared = attempts.get(line, (None, None))
+        if isinstance(requests, Append) and prepared is not None:
+            requests.place(prepared)
+        return line in attempts
 
     def error_of(self, refusal: Exception, prepared: Prepared) -> Exception:
         """Return the error of a request that is given up: its outcome is unknown if it was sent."""
@@ -88,20 +84,3 @@ class Moves:
             # Only what was sent can be unknown.
             return StoreUnreachable(refusal.reason) if isinstance(refusal, OutcomeUnknown) else refusal
         return OutcomeUnknown(getattr(refusal, "reason", str(refusal)), entry_ids=prepared.ids)
-
-
-def moved_append(request: QueuedRequest | PlainRequests, durability: Durability) -> QueuedAppend:
-    """Return a request as an append that waits. `durability` is that of plain requests."""
-    size = sum(len(row.line) for row in request.rows)
-    if isinstance(request, QueuedRequest):
-        raw, placement, durability, done = request.source
-    else:
-        raw, placement, done = [row.line for row in request.rows], AT_THE_LEAF, _answer_nothing
-    return QueuedAppend(
-        raw, placement, durability, request.origin, done, size,
-        has_blobs=False, is_large=len(raw) > LARGE_BATCH or size > LARGE_BATCH_BYTES, is_scanned=True, moved=request,
-    )  # fmt: skip
-
-
-def _answer_nothing(_outcome: object) -> None:
-    """Do nothing: plain requests are answered one by one."""

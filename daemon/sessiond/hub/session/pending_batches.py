@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from sessiond.hub.execution.slices import TurnBudget
 from sessiond.hub.session import changes
-from sessiond.hub.session.announcements import Announcements
-from sessiond.hub.session.batches import Batch, Done, Outcome, PlainRequests, QueuedRequest, SentAppend
+from sessiond.hub.session.batches import Append, Batch, Outcome, PlainRequests
 from sessiond.hub.session.entry_placement import Prepared
 from sessiond.hub.session.log_reader import LogReader
+from sessiond.hub.session.publisher import Publisher
 from sessiond.hub.session.write_block import WriteBlockMonitor
 from sessiond.protocol import types as t
 from sessiond.store.base import Durability
@@ -44,7 +44,7 @@ class PendingBatches:
     Args:
         reader: The log.
         write_block: Is updated when a write fails, and when it succeeds again.
-        announcements: Receives the committed batches.
+        publisher: Announces the committed batches.
         moved: Receives the batches that failed, rolled back, with the error. Returns whether it answers their requests.
             A log of several daemons may have stored them elsewhere, or may store them in another place.
 
@@ -58,7 +58,7 @@ class PendingBatches:
         self,
         reader: LogReader,
         write_block: WriteBlockMonitor,
-        announcements: Announcements,
+        publisher: Publisher[Any],
         moved: Callable[[Sequence[Batch], Exception], bool],
     ) -> None:
         self.is_log_prepared = False
@@ -66,7 +66,7 @@ class PendingBatches:
         self.rollbacks = 0
         self._reader = reader
         self._write_block = write_block
-        self._announcements = announcements
+        self._publisher = publisher
         self._moved = moved
         self._batches: deque[Batch] = deque()
         self._has_drifted = False
@@ -102,30 +102,28 @@ class PendingBatches:
                 for row in request.rows:
                     yield row.line
 
-    def submit(
-        self, prepared: Prepared, origin: t.Origin, done: Done, source: SentAppend, lines: bytes | None = None
-    ) -> None:
-        """Queue a request. `lines` holds the joined lines of its rows if they are joined already."""
-        durability = source.durability
-        request = QueuedRequest(prepared, origin, done, source)
+    def submit(self, append: Append, prepared: Prepared) -> None:
+        """Queue an append with the entries that were placed."""
+        append.place(prepared)
+        append.state = "queued"
         if prepared.is_plain:
-            self.submit_plain(request, durability)
+            self.submit_plain(append)
             return
-        size = 0
-        if prepared.rows:
-            if lines is None:
-                lines = b"".join([row.line for row in prepared.rows])
+        rows, size = prepared.rows, 0
+        if rows:
+            lines = append.lines if append.lines is not None else b"".join([row.line for row in rows])
             size = len(lines)
             self.unwritten_bytes += size
-            future = self._reader.log.append(lines, durability, [row.id for row in prepared.rows])
-            self._reader.tree.attach(prepared.rows, leaf=prepared.leaf)
+            future = self._reader.log.append(lines, append.durability, [row.id for row in rows])
+            self._reader.tree.attach(rows, leaf=prepared.leaf)
         else:
-            future = asyncio.get_running_loop().create_task(self._barrier(durability))
-        self._add(Batch([request], prepared.leaf, len(prepared.rows), size, None, future))
+            future = asyncio.get_running_loop().create_task(self._barrier(append.durability))
+        append.lines = append.placed_at = None
+        self._add(Batch([append], prepared.leaf, len(rows), size, None, future))
 
-    def submit_plain(self, requests: QueuedRequest | PlainRequests, durability: Durability) -> None:
-        """Queue plain requests: they join the last batch, if that takes plain requests and waits for its write."""
-        batches, reader, rows = self._batches, self._reader, requests.rows
+    def submit_plain(self, requests: Append | PlainRequests) -> None:
+        """Queue plain appends: they join the last batch, if that takes plain ones and waits for its write."""
+        batches, reader, rows, durability = self._batches, self._reader, requests.rows, requests.durability
         ids = [row.id for row in rows]
         count, leaf_id = len(rows), ids[-1]
         lines = rows[0].line if count == 1 else b"".join([row.line for row in rows])
@@ -173,7 +171,7 @@ class PendingBatches:
 
     def _can_wait(self) -> bool:
         """Whether the finished batches can be committed in the next turn of the event loop, and are to be."""
-        if not (_telling.is_used_up and self._announcements.has_subscribers):
+        if not (_telling.is_used_up and self._publisher.has_subscribers):
             return False
         finished = (it.future for it in takewhile(lambda it: it.future.done(), self._batches))
         return not any(it.cancelled() or it.exception() is not None or it.result() for it in finished)
@@ -181,7 +179,7 @@ class PendingBatches:
     def _commit_and_count(self) -> None:
         began = time.perf_counter()
         self._commit_finished()
-        if self._announcements.has_subscribers:
+        if self._publisher.has_subscribers:
             _telling.spend(time.perf_counter() - began)
 
     def _commit_finished(self) -> None:
@@ -217,7 +215,7 @@ class PendingBatches:
         self.unwritten_bytes -= batch.size
         tree, is_plain = self._reader.tree, batch.durability is not None
         first = tree.committed
-        may_change_more = batch.count and (not is_plain or self._announcements.is_promotion_pending)
+        may_change_more = batch.count and (not is_plain or self._publisher.is_promotion_pending)
         before = changes.facts(tree) if may_change_more else None
         tree.commit(batch.count, leaf=batch.leaf_id)
         if self._write_block.current is not None:
@@ -230,7 +228,7 @@ class PendingBatches:
         else:
             batch.requests[0].settle(self.outcome)
         if batch.count:
-            self._announcements.committed(batch, first, before)
+            self._publisher.committed(batch, first, before)
 
     def outcome(self, prepared: Prepared) -> Outcome:
         """Return the outcome of a request whose entries are in the log."""
@@ -283,7 +281,7 @@ class PendingBatches:
             for request in batch.requests:
                 request.settle(partial(self._outcome_if_stored, refusal))
                 origins.update({row.id: request.origin for row in request.rows})
-        self._announcements.read_again(before, origins)
+        self._publisher.read_again(before, origins)
         self.is_log_prepared = not reader.tree.tail and not reader.tree.tail_is_entry
         self._empty.set()
         self._write_block.update()

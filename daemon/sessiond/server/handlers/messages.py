@@ -29,7 +29,7 @@ class MessageGroup:
     """Messages of one client to one session that are carried out together. See `RequestGroup` and `PlainRequests`."""
 
     __slots__ = (
-        "_client", "_durability", "_has_prompt", "_live", "_messages", "_size", "_ticket", "origin", "requests",
+        "_client", "_has_prompt", "_live", "_messages", "_size", "_ticket", "durability", "origin", "requests",
         "rows", "session_id",
     )  # fmt: skip
 
@@ -42,7 +42,7 @@ class MessageGroup:
         self.origin = client.origin()
         self.requests: list[Received[t.AppendParams]] = []
         self._client = client
-        self._durability = params.durability
+        self.durability = params.durability
         self._messages: list[NewMessage] = []
         self._has_prompt = False
         self._size = 0
@@ -55,7 +55,7 @@ class MessageGroup:
             or params.expected_leaf_id is not UNSET
             or params.placement is not None
             or params.session_id != self.session_id
-            or params.durability != self._durability
+            or params.durability != self.durability
             or not params.advance
             or params.format != "agent"
         ):
@@ -79,7 +79,7 @@ class MessageGroup:
         if live is None or client.hub.sessions.draining or self.session_id in client.server.arriving:
             return False
         self._live, self._ticket = live, ticket
-        if not live.append_messages(self._messages, self._durability, self):
+        if not live.append_messages(self._messages, self):
             return False
         client.requests.began(self._size, len(self.requests))
         return True
