@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from sessiond.client import AgentSession, ContextOverflowError, RpcError, SummaryRequest, connect
-from sessiond.client.methods.append import _identified
+from sessiond.client.methods.append import with_entry_id
 from sessiond.paths import Locations
 from sessiond.session.formats.drafts import drafts
 from support.agents import WINDOW, Writer, an_agent, answer, call, fill, prompt, result, the_path
@@ -133,7 +133,7 @@ RESPONSES: list[tuple[Literal["openai", "openai-responses", "anthropic"], dict[s
 def test_a_response_of_a_provider_gets_an_id_here_so_that_a_repeat_stores_it_once(
     format: Literal["openai", "openai-responses", "anthropic"], response: dict[str, object]
 ) -> None:
-    sent = _identified(response, format)
+    sent = with_entry_id(response, format)
     assert (sent["type"], sent["message"]) == ("message", response)
     assert len(sent["id"]) == 8
     converted = [bytes(it) for it in drafts(format, msgspec.json.encode(sent))]
@@ -142,7 +142,9 @@ def test_a_response_of_a_provider_gets_an_id_here_so_that_a_repeat_stores_it_onc
 
 def test_entries_of_other_types_are_no_messages_in_any_format() -> None:
     change = {"type": "model_change", "role": "default", "model": "acme/one", "id": "m"}
-    assert all(_identified(change, format) == change for format in ("agent", "openai-responses", "anthropic"))
+    assert all(
+        with_entry_id(change, format) == change for format in ("agent", "openai-responses", "anthropic")
+    )
 
 
 async def test_a_model_and_a_thinking_level_are_noted_when_they_change(

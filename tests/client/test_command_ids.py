@@ -20,14 +20,3 @@ def test_requests_that_read_or_have_an_id_of_their_own_get_none() -> None:
     assert commands.repeatable("state/beginTask", {"id": "mine"}) == {"id": "mine"}
     assert commands.is_repeatable("state/beginTask", {"id": "mine"})
     assert not commands.is_repeatable("session/rename", {"title": "T"})
-
-
-def test_an_append_can_be_sent_again_if_the_client_gave_all_its_entries_ids() -> None:
-    entry, other = {"type": "custom", "id": "a"}, {"type": "custom"}
-    item = {"type": "message", "id": "msg_1", "role": "assistant"}
-    can = commands.is_repeatable
-    assert can("session/append", {"entries": [entry, {**other, "id": "b"}]})
-    assert not can("session/append", {"entries": [entry, other]})
-    assert not can("session/append", {"entries": []})
-    assert not can("session/append", {"entries": [item], "format": "openai-responses"})
-    assert can("session/append", {"entries": [{"id": "a", "message": item}], "format": "openai-responses"})

@@ -156,7 +156,7 @@ class Scripted(Recorder):
         return {"leafId": None, "logId": LOG, "lastSeq": len(self.log), "entries": entries, "branched": False}
 
     def _session_close(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"clients": 0, "trashId": None, "trashPath": None}
+        return {"clientCount": 0, "trashId": None, "trashPath": None}
 
     def _session_rename(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"recordId": "x", "logId": LOG, "seq": 1, "session": _info(1)}

@@ -25,6 +25,9 @@ METHODS = frozenset(
 APPEND = "session/append"
 """The method whose entries make it repeatable, if all of them have ids."""
 
+PROVIDER_FIELDS = ("role", "choices", "candidates", "parts")
+"""Fields that only messages and responses of providers have, and no entry with a `message`."""
+
 _WITH_ID_OF_ENTRY = frozenset(("state/update", "state/beginTask"))
 """Those of these methods that an `id` in the params makes repeatable as well."""
 
@@ -45,13 +48,14 @@ def repeatable(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def entry_ids(params: Mapping[str, Any]) -> list[str | None]:
     """Return the id of each entry of `session/append`; None for one that the daemon gives an id.
 
-    In a provider's format, an item without `message` is the provider's own, and so is its id.
+    In a provider's format, only an item with `message`, and with no field of a provider's message, is an entry. The
+    `id` of any other item is the provider's own.
     """
     entries = params.get("entries")
     is_ours = params.get("format", "agent") == "agent"
     return [
         it["id"]
-        if isinstance(it, dict) and isinstance(it.get("id"), str) and (is_ours or "message" in it)
+        if isinstance(it, dict) and isinstance(it.get("id"), str) and (is_ours or _is_entry(it))
         else None
         for it in (entries if isinstance(entries, list) else ())
     ]
@@ -62,5 +66,12 @@ def is_repeatable(method: str, params: Mapping[str, Any]) -> bool:
     if method == APPEND:
         ids = entry_ids(params)
         return bool(ids) and None not in ids
-    named = params.get("commandId") or (method in _WITH_ID_OF_ENTRY and params.get("id"))
-    return method in METHODS and bool(named)
+    if method not in METHODS:
+        return False
+    return params.get("commandId") is not None or (
+        method in _WITH_ID_OF_ENTRY and params.get("id") is not None
+    )
+
+
+def _is_entry(item: Mapping[str, Any]) -> bool:
+    return "message" in item and not any(name in item for name in PROVIDER_FIELDS)

@@ -164,7 +164,7 @@ def find_daemon(locations: Locations, deadline: float) -> FoundDaemon | None:
         SocketRefusedError: The system refused the connection, or another user's process listens.
     """
     endpoint = read_endpoint(locations)
-    path = str(endpoint.get("socket") or locations.socket)
+    path = published_socket(endpoint) or locations.socket
     pause = 0.005
     while True:
         try:
@@ -191,6 +191,12 @@ def read_endpoint(locations: Locations) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return endpoint if isinstance(endpoint, dict) else {}
+
+
+def published_socket(endpoint: dict[str, Any]) -> str | None:
+    """Return the socket that the endpoint file names; None if it names none, or none by an absolute path."""
+    path = endpoint.get("socket")
+    return path if isinstance(path, str) and path.startswith("/") else None
 
 
 def _connect(path: str) -> LightSocket:

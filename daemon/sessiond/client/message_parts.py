@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from sessiond.client.commands import APPEND, METHODS, entry_ids, is_repeatable
+from sessiond.client.commands import APPEND, METHODS, PROVIDER_FIELDS, entry_ids, is_repeatable
 from sessiond.protocol import errors
 from sessiond.protocol.errors import ErrorData
 from sessiond.rpc.message import BadMessage, Head, RequestId, decode_head, encode_error
@@ -47,6 +47,10 @@ class _Draft(msgspec.Struct):
 
     id: str | None = None
     message: Raw | UnsetType = UNSET
+    role: Raw | UnsetType = UNSET
+    choices: Raw | UnsetType = UNSET
+    candidates: Raw | UnsetType = UNSET
+    parts: Raw | UnsetType = UNSET
 
 
 class _Append(msgspec.Struct):
@@ -152,7 +156,8 @@ def _append_of(head: Head) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     entries = [
-        {"id": it.id, **({} if isinstance(it.message, UnsetType) else {"message": None})}
+        {"id": it.id}
+        | {name: None for name in ("message", *PROVIDER_FIELDS) if getattr(it, name) is not UNSET}
         for it in params.entries
     ]
     return {"entries": entries, "format": params.format}

@@ -75,9 +75,6 @@ def test_a_request_that_writes_gets_a_command_id_unless_it_has_one(shell: Shell)
     with a_neovim(shell.locations, shell.folder) as nvim:
         ids = [named(nvim, method, {"x": 1})[0]["commandId"] for method in (*TAKING, *TAKING)]
         assert len(set(ids)) == len(ids) == 2 * len(TAKING)
-        assert named(nvim, "session/rename", {"commandId": "mine"}) == ({"commandId": "mine"}, True)
-        own_line = {"sessionId": "s", "id": "line-1"}
-        assert named(nvim, "state/beginTask", own_line) == (own_line, True)
 
 
 def test_a_request_that_reads_gets_no_command_id_and_is_not_repeated(shell: Shell) -> None:
@@ -85,16 +82,6 @@ def test_a_request_that_reads_gets_no_command_id_and_is_not_repeated(shell: Shel
     with a_neovim(shell.locations, shell.folder) as nvim:
         for method in reading:
             assert named(nvim, method, {"sessionId": "s"}) == ({"sessionId": "s"}, False)
-
-
-def test_an_entry_gets_an_id_unless_it_has_one_or_is_a_message_of_a_provider(shell: Shell) -> None:
-    with a_neovim(shell.locations, shell.folder) as nvim:
-        params, repeatable = named(nvim, "session/append", {"entries": [{"type": "x"}, {"id": "mine"}]})
-        assert len(params["entries"][0]["id"]) == 16
-        assert params["entries"][1] == {"id": "mine"}
-        assert repeatable
-        bare = {"format": "anthropic", "entries": [{"role": "user", "content": "Why?"}]}
-        assert named(nvim, "session/append", bare) == (bare, False)
 
 
 def test_a_label_a_fork_and_a_message_take_effect_once_if_the_daemon_is_killed_before_it_responds(
@@ -202,21 +189,3 @@ def test_a_change_fails_if_no_daemon_is_back_in_time(shell: Shell, teller: Telle
             ask(nvim, "session/rename", {"sessionId": story.id, "title": "Never"})
         assert refusal(nvim) == "disconnected"
     assert teller.call("session/info", sessionId=story.id)["session"]["title"] == "The last line"
-
-
-def test_a_change_is_not_sent_a_third_time_if_it_may_end_the_daemon(
-    shell: Shell, teller: Teller, story: Story
-) -> None:
-    with a_neovim(shell.locations, shell.folder) as nvim:
-        nvim.lua("""
-            sent = 0
-            require('sessiond.connect').ensure = function(callback)
-              callback(nil, { request = function(_, _, _, answered)
-                sent = sent + 1
-                vim.schedule(function() answered(require('sessiond.repeating').disconnected('It died.')) end)
-                return true
-              end })
-            end""")
-        ask(nvim, "session/rename", {"sessionId": story.id, "title": "T"})
-        assert refusal(nvim) == "disconnected"
-        assert nvim.lua("return sent") == 2

@@ -2,17 +2,15 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from sessiond.client.commands import PROVIDER_FIELDS
 from sessiond.client.methods.base import TWICE, Methods
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.formats import from_openai_responses
-
-_OF_PROVIDERS: Final = frozenset(("role", "choices", "candidates", "parts", "output"))
-"""Fields of messages, items and responses of providers. A message in an entry is its `message`."""
 
 
 class AppendMethods(Methods):
@@ -55,7 +53,7 @@ class AppendMethods(Methods):
         """
         params = t.AppendParams(
             session_id=session_id,
-            entries=[Raw(msgspec.json.encode(_identified(entry, format))) for entry in entries],
+            entries=[Raw(msgspec.json.encode(with_entry_id(entry, format))) for entry in entries],
             format=format,
             parent_id=parent_id,
             expected_leaf_id=expected_leaf_id,
@@ -66,16 +64,19 @@ class AppendMethods(Methods):
         return await self.call(m.APPEND, params, attempts=TWICE)
 
 
-def _identified(entry: Mapping[str, Any], format: t.Format) -> Mapping[str, Any]:
+def with_entry_id(entry: Mapping[str, Any], format: t.Format) -> Mapping[str, Any]:
     """Return the entry with an id. A message or a response of a provider becomes an entry with that message."""
     if ("type" not in entry and "role" in entry) or (format != "agent" and _is_of_provider(entry)):
         entry = {"type": "message", "message": entry}
-    return entry if "id" in entry else {"id": secrets.token_hex(4), **entry}
+    if entry.get("id") is not None:
+        return entry
+    return {"id": secrets.token_hex(4), **{name: value for name, value in entry.items() if name != "id"}}
 
 
 def _is_of_provider(entry: Mapping[str, Any]) -> bool:
-    if "message" in entry:
-        return False
     type = entry.get("type")
-    is_message = type in (None, "message") and not _OF_PROVIDERS.isdisjoint(entry)
-    return is_message or type in from_openai_responses.ITEM_TYPES
+    if "message" not in entry and type in from_openai_responses.ITEM_TYPES:
+        return True
+    fields = PROVIDER_FIELDS if "message" in entry else (*PROVIDER_FIELDS, "output")
+    is_message = type in (None, "message", *from_openai_responses.ITEM_TYPES)
+    return is_message and any(name in entry for name in fields)

@@ -86,9 +86,9 @@ function M.request(method, params, callback, automatic)
     end
     local function first(refused, result)
       local is_for_the_next = repeating.is_draining(refused) and not automatic
-      local is_worth_repeating = is_for_the_next or (is_repeatable and repeating.is_disconnected(refused))
-      if is_worth_repeating and vim.v.exiting == vim.NIL then
-        repeating.send_again(method, object(sent_params), finish)
+      local is_lost = is_repeatable and repeating.is_disconnected(refused)
+      if (is_for_the_next or is_lost) and vim.v.exiting == vim.NIL then
+        repeating.send_again(method, object(sent_params), is_repeatable and not is_lost, finish)
       else
         finish(refused, result)
       end

@@ -16,7 +16,18 @@ local uv = vim.uv
 M.HANDSHAKE_TIMEOUT = 30000
 
 ---Milliseconds: the first and the longest pause before an attempt to reconnect.
-local FIRST_PAUSE, LONGEST_PAUSE = 100, 2000
+local FIRST_PAUSE, LONGEST_PAUSE = 200, 2000
+
+---Return a function that returns the milliseconds to wait before each next attempt: twice the last pause, up to a maximum.
+---@return fun(): integer
+function M.pauses()
+  local pause = FIRST_PAUSE
+  return function()
+    local this = pause
+    pause = math.min(pause * 2, LONGEST_PAUSE)
+    return this
+  end
+end
 
 ---@class sessiond.Connection
 ---@field status sessiond.ConnectionStatus
@@ -31,7 +42,7 @@ local state = { status = 'offline', outages = 0, attempts = 0 }
 
 ---@type (fun(err: sessiond.RpcError?, rpc: sessiond.Rpc?))[]
 local waiting = {}
-local pause = FIRST_PAUSE
+local next_pause = M.pauses()
 local is_scheduled = false -- a timer for the next attempt runs
 local may_start = false -- a request was made since the last failure
 local is_outage_notified = false
@@ -101,8 +112,7 @@ local function schedule_attempt()
     if state.status == 'offline' then
       M.attempt()
     end
-  end, pause)
-  pause = math.min(pause * 2, LONGEST_PAUSE)
+  end, next_pause())
 end
 
 ---@param problem string
@@ -149,7 +159,7 @@ local function attached(connection, client, version)
   state.status, state.rpc, state.lsp_id, state.problem = 'online', connection, client.id, nil
   state.handshake = vim.tbl_get(client.server_capabilities or {}, 'experimental', 'sessiond')
   state.version = version
-  pause, is_loss_expected = FIRST_PAUSE, false
+  next_pause, is_loss_expected = M.pauses(), false
   log.info(('attached to the daemon %s'):format(version or '?'))
   if is_outage_notified then
     is_outage_notified = false

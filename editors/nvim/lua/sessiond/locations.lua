@@ -13,16 +13,33 @@ local MAX_SOCKET_PATH_BYTES = 100
 ---@field log string its log file
 ---@field config string its configuration file
 
+---@param path string absolute
+---@return string normalized, with its variables as they are
+local function normalized(path)
+  return vim.fs.normalize(path, { expand_env = false })
+end
+
+---@param folder string
+---@param name string
+---@return string
+local function below(folder, name)
+  return folder .. (folder:sub(-1) == '/' and '' or '/') .. name
+end
+
+---@return string the folder of the user
+local function user_home()
+  return uv.os_getenv('HOME') or uv.os_get_passwd().homedir
+end
+
 ---@param name string of a variable
 ---@param default string below the home folder
----@param home string
 ---@return string
-local function xdg(name, default, home)
+local function xdg(name, default)
   local base = vim.trim(uv.os_getenv(name) or '')
   if base:sub(1, 1) ~= '/' then
-    base = home .. default
+    base = user_home() .. default
   end
-  return vim.fs.normalize(base) .. '/sessiond'
+  return below(normalized(base), 'sessiond')
 end
 
 ---@param path string
@@ -39,7 +56,7 @@ end
 local function runtime_base()
   for _, path in ipairs({ uv.os_getenv('XDG_RUNTIME_DIR') or '', '/run/user/' .. uv.getuid() }) do
     if path:sub(1, 1) == '/' and is_private(path) then
-      return vim.fs.normalize(path)
+      return normalized(path)
     end
   end
 end
@@ -55,7 +72,7 @@ end
 ---@param owner? string
 ---@return string
 local function hashed(base, state, owner)
-  return ('%s/sessiond%s-%s'):format(base, owner or '', vim.fn.sha256(state):sub(1, 12))
+  return below(base, ('sessiond%s-%s'):format(owner or '', vim.fn.sha256(state):sub(1, 12)))
 end
 
 ---@param runtime string
@@ -77,11 +94,10 @@ end
 local function runtime_of(state)
   local base = runtime_base()
   if not base then
-    return short_enough(state .. '/run', state)
+    return short_enough(below(state, 'run'), state)
   end
-  local usual = vim.fs.normalize(uv.os_get_passwd().homedir) .. '/.local/state/sessiond'
-  if state == usual then
-    return short_enough(base .. '/sessiond', state)
+  if state == below(normalized(uv.os_get_passwd().homedir), '.local/state/sessiond') then
+    return short_enough(below(base, 'sessiond'), state)
   end
   return hashed(base, state)
 end
@@ -89,19 +105,28 @@ end
 ---@param path string
 ---@return string absolute
 local function absolute(path)
-  if path:sub(1, 1) == '~' then
-    path = vim.fn.expand(path:match('^~[^/]*')) .. (path:match('^~[^/]*(.*)$') or '')
+  local name, rest = path:match('^~([^/]*)(.*)$')
+  if name then
+    -- `expand` returns the text itself if there is no such user, and must not see any pattern.
+    local home = name == '' and user_home() or name:match('^[%w_.-]+$') and vim.fn.expand('~' .. name)
+    if home and home:sub(1, 1) ~= '~' then
+      path = home:gsub('/+$', '') .. rest
+      path = path == '' and '/' or path
+    end
   end
   if path:sub(1, 1) ~= '/' then
-    path = uv.cwd() .. '/' .. path
+    path = below(uv.cwd(), path)
   end
-  return (vim.fn.simplify(path):gsub('(.)/+$', '%1'))
+  return normalized(path)
 end
 
 ---Return the configured home of sessiond, from the options or SESSIOND_HOME.
 ---@return string? home nil: the usual folders are used
 function M.home()
-  local home = require('sessiond.config').get().home or uv.os_getenv('SESSIOND_HOME')
+  local home = require('sessiond.config').get().home
+  if not home or home == '' then
+    home = uv.os_getenv('SESSIOND_HOME')
+  end
   if home and home ~= '' then
     return absolute(home)
   end
@@ -113,14 +138,13 @@ function M.find()
   local home = M.home()
   local state, config, runtime
   if home then
-    state, config = home .. '/state', home .. '/config'
-    runtime = short_enough(home .. '/run', state)
+    state, config = below(home, 'state'), below(home, 'config')
+    runtime = short_enough(below(home, 'run'), state)
   elseif uv.os_uname().sysname == 'Darwin' then
     state = uv.os_homedir() .. '/Library/Application Support/sessiond'
     config, runtime = state, runtime_of(state)
   else
-    local user = uv.os_getenv('HOME') or uv.os_homedir()
-    state, config = xdg('XDG_STATE_HOME', '/.local/state', user), xdg('XDG_CONFIG_HOME', '/.config', user)
+    state, config = xdg('XDG_STATE_HOME', '/.local/state'), xdg('XDG_CONFIG_HOME', '/.config')
     runtime = runtime_of(state)
   end
   return {
@@ -149,7 +173,7 @@ end
 ---@return string[]
 function M.sockets()
   local computed, published = M.find().socket, M.endpoint().socket
-  if type(published) ~= 'string' or published == computed then
+  if type(published) ~= 'string' or published:sub(1, 1) ~= '/' or published == computed then
     return { computed }
   end
   return { published, computed }

@@ -9,13 +9,13 @@ local rpc = require('sessiond.rpc')
 ---Milliseconds that a request whose response was lost waits for a connection.
 M.RECONNECT_TIMEOUT = 30000
 
----Milliseconds: the first and the longest pause before the next attempt.
-local FIRST_PAUSE, LONGEST_PAUSE = 200, 2000
-
 local CHECK = 'Check whether it took effect before you repeat it.'
 
----Fields that only a message or response of a provider has. Such a message has no field for the id of an entry.
+---Fields that only a message or response of a provider has, and no entry with a `message`.
 local PROVIDER_FIELDS = { 'role', 'choices', 'candidates', 'parts' }
+
+---The methods that the `id` of their line makes repeatable, too.
+local WITH_ID_OF_LINE = { ['state/update'] = true, ['state/beginTask'] = true }
 
 ---@param bytes integer
 ---@return string of hexadecimal characters, two for each byte
@@ -40,24 +40,25 @@ local function with(value, name, field)
 end
 
 ---@param params table
----@param entry table
----@return boolean whether the entry is a message of a provider alone
-local function is_provider_message(params, entry)
-  if not is_present(params.format) or params.format == 'agent' then
-    return false
+---@param item table
+---@return boolean whether it has a field for the id of an entry; the `id` of a provider's message is another one
+local function can_have_id(params, item)
+  if params.format == nil or params.format == 'agent' then
+    return true
   end
-  return vim.iter(PROVIDER_FIELDS):any(function(name)
-    return entry[name] ~= nil
-  end)
+  return item.message ~= nil
+    and not vim.iter(PROVIDER_FIELDS):any(function(name)
+      return item[name] ~= nil
+    end)
 end
 
 ---@param params table
 ---@return table params
 ---@return boolean is_repeatable
 local function repeatable_append(params)
-  local all = true
+  local all = #params.entries > 0
   local entries = vim.tbl_map(function(entry)
-    if is_provider_message(params, entry) then
+    if not can_have_id(params, entry) then
       all = false
       return entry
     end
@@ -79,8 +80,7 @@ function M.repeatable_params(method, params)
     return params, false
   end
   params = params or {}
-  -- An `id` beside `sessionId` is the id of the line, and makes the request repeatable, too.
-  if is_present(params.commandId) or (is_present(params.sessionId) and is_present(params.id)) then
+  if is_present(params.commandId) or (WITH_ID_OF_LINE[method] and is_present(params.id)) then
     return params, true
   end
   return with(params, 'commandId', random(16)), true
@@ -107,18 +107,18 @@ function M.is_draining(err)
   return err ~= nil and err.data ~= nil and err.data.kind == 'draining'
 end
 
----Send a request once more, on the next connection within `M.RECONNECT_TIMEOUT`. If that connection is lost, too, the
----request fails, because it may be the request that ends the daemon.
+---Send a request again, on the next connection within `M.RECONNECT_TIMEOUT`, and as often as a daemon refuses it because
+---it is about to stop. A request whose response was lost twice fails, because it may be the one that ends the daemon.
 ---@param method string
 ---@param params table
+---@param may_repeat boolean whether it may be sent once more if the connection ends before the response
 ---@param callback fun(err: sessiond.RpcError?, result: any)
-function M.send_again(method, params, callback)
+function M.send_again(method, params, may_repeat, callback)
   local deadline = vim.uv.now() + M.RECONNECT_TIMEOUT
-  local pause = FIRST_PAUSE
+  local next_pause = connect.pauses()
   local attempt
   local function later()
-    vim.defer_fn(attempt, pause)
-    pause = math.min(pause * 2, LONGEST_PAUSE)
+    vim.defer_fn(attempt, next_pause())
   end
   function attempt()
     connect.ensure(function(err, connection)
@@ -126,12 +126,14 @@ function M.send_again(method, params, callback)
         and connection:request(method, params, function(refused, result)
           if M.is_draining(refused) and vim.uv.now() < deadline then
             later()
-            return
+          elseif M.is_disconnected(refused) and may_repeat then
+            may_repeat = false
+            later()
+          elseif M.is_disconnected(refused) then
+            callback(M.disconnected('The connection to sessiond ended before the response. ' .. CHECK))
+          else
+            callback(refused, result)
           end
-          if M.is_disconnected(refused) then
-            refused = M.disconnected('The connection to sessiond ended twice before the response. ' .. CHECK)
-          end
-          callback(refused, result)
         end)
       if sent then
         return

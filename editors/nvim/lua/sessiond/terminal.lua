@@ -97,7 +97,7 @@ end
 ---@return table<string, string>? environ the initial environment of the process; nil: it cannot be read
 local function environ_of(pid)
   local text = read(('/proc/%d/environ'):format(pid))
-  if not text or text == '' then
+  if not text then
     return nil
   end
   local found = {}
@@ -151,29 +151,31 @@ local function rows_in(environ)
   end, ROWS)
 end
 
+---@param environ table<string, string>
 ---@return boolean
-local function inside_editor()
-  if (own.VSCODE_PID or '') ~= '' then
+local function inside_editor(environ)
+  if (environ.VSCODE_PID or '') ~= '' then
     return true
   end
-  local term = own.TERM or ''
+  local term = environ.TERM or ''
   if vim.startswith(term, 'tmux') or vim.startswith(term, 'screen') then
     return false
   end
   for _, name in ipairs({ 'NVIM', 'VIM_TERMINAL', 'INSIDE_EMACS', 'ZED_TERM' }) do
-    if (own[name] or '') ~= '' and own[name] ~= vim.v.servername then
+    if (environ[name] or '') ~= '' and environ[name] ~= vim.v.servername then
       return true
     end
   end
-  return own.TERM_PROGRAM == 'vscode' or own.TERM_PROGRAM == 'zed'
+  return environ.TERM_PROGRAM == 'vscode' or environ.TERM_PROGRAM == 'zed'
 end
 
+---@param environ table<string, string>
 ---@return sessiond.TerminalRow? row the only row whose variables are set; nil: some may be inherited
-local function row_by_environment()
-  if inside_editor() then
+local function row_by_environment(environ)
+  if inside_editor(environ) then
     return nil
   end
-  local rows = rows_in(own)
+  local rows = rows_in(environ)
   local multiplexers = vim.tbl_filter(function(row)
     return row.multiplexer
   end, rows)
@@ -181,7 +183,7 @@ local function row_by_environment()
   if #rows ~= 1 then
     return nil
   end
-  local term, program = own.TERM or '', own.TERM_PROGRAM or ''
+  local term, program = environ.TERM or '', environ.TERM_PROGRAM or ''
   local innermost = rows[1].multiplexer and (vim.startswith(term, 'tmux') or vim.startswith(term, 'screen'))
   return (program == '' or rows[1].programs[program] or innermost) and rows[1] or nil
 end
@@ -214,7 +216,7 @@ local function process_on_terminal()
       devices[tonumber(stat.rdev)] = true
     end
   end
-  local row = row_by_environment()
+  local row = row_by_environment(own)
   row = row and server(row, own) and row or nil
   if not row and not next(devices) then
     return nil
@@ -252,11 +254,40 @@ local function device_name(number)
   return major == 136 and ('pts-%d'):format(minor) or ('%d-%d'):format(major, minor)
 end
 
----@param first sessiond.ProcessStatus
+---The first process of a terminal, or of this session if there is no terminal.
+---@class sessiond.FirstProcess
+---@field pid integer
+---@field start string
+---@field device? string name of the terminal; nil: there is none
+---@field parent? integer nil: the leader of the session is not visible
+---@field environ? table<string, string> nil: it cannot be read
+---@field parent_environ? table<string, string> nil: it cannot be read
+
+---@return sessiond.FirstProcess? nil: there is no /proc
+local function first_process()
+  local process = process_on_terminal()
+  if not process then
+    local this = status(vim.fn.getpid())
+    local first = this and eldest(this)
+    return first and { pid = first.pid, start = first.start }
+  end
+  local first, leads = eldest(process)
+  return {
+    pid = first.pid,
+    start = first.start,
+    device = device_name(process.device),
+    parent = leads and first.parent or nil,
+    environ = leads and environ_of(first.pid) or nil,
+    parent_environ = leads and environ_of(first.parent) or nil,
+  }
+end
+
+---@param environ table<string, string>
+---@param first sessiond.FirstProcess
 ---@return sessiond.TerminalRow? row whose variables the parent of the terminal's first process has set
 ---@return table<string, string> environ
-local function row_by_parent(first)
-  local given, inherited = environ_of(first.pid) or own, environ_of(first.parent)
+local function row_by_parent(environ, first)
+  local given, inherited = first.environ or environ, first.parent_environ
   for _, row in ipairs(rows_in(given)) do
     if row.server then
       if server(row, given) == first.parent then
@@ -304,43 +335,39 @@ local function name_of(row, environ)
   return row.kind .. ':' .. place .. (instance ~= '' and '@' .. instance or '')
 end
 
----@return sessiond.ProcessStatus? first process of the terminal, or of this session
+---Identify a terminal.
+---@param environ table<string, string> of a process in the terminal
+---@param first? sessiond.FirstProcess
+---@return string? id nil: it cannot be identified
 ---@return string? kind
----@return string? name nil without a terminal
-local function identify()
-  local process = process_on_terminal()
-  local first, leads
-  if process then
-    first, leads = eldest(process)
-  else
-    local this = status(vim.fn.getpid())
-    first = this and eldest(this)
+function M.identify(environ, first)
+  if (environ.SESSIOND_TERMINAL or '') ~= '' then
+    return legal(environ.SESSIOND_TERMINAL), 'named'
   end
-  if own.SESSIOND_TERMINAL and own.SESSIOND_TERMINAL ~= '' then
-    return first, 'named', own.SESSIOND_TERMINAL
-  end
-  local device = process and first and ('tty:%s@%s'):format(device_name(process.device), first.start)
-  local row, environ
-  if leads and first then
-    row, environ = row_by_parent(first)
+  local row, given
+  if first and first.device and first.parent then
+    row, given = row_by_parent(environ, first)
   else
-    row, environ = row_by_environment(), own
+    row, given = row_by_environment(environ), environ
   end
   if row then
-    return first, row.kind, name_of(row, environ)
+    return legal(name_of(row, given)), row.kind
   end
-  return first, device and 'tty', device
+  if first and first.device then
+    return legal(('tty:%s@%s'):format(first.device, first.start)), 'tty'
+  end
 end
 
----Identify the terminal.
+---Identify the terminal of this process.
 ---@return sessiond.Terminal? terminal nil: it cannot be identified
 function M.here()
-  local first, kind, name = identify()
-  if not kind or not name then
+  local first = first_process()
+  local id, kind = M.identify(own, first)
+  if not id then
     return nil
   end
   return {
-    id = legal(name),
+    id = id,
     kind = kind,
     cwd = uv.cwd(),
     pid = first and first.pid or vim.fn.getpid(),

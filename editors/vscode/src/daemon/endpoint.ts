@@ -12,12 +12,12 @@ export interface Endpoint {
   startTime?: number | null;
 }
 
-/** Read the endpoint file of the last daemon; undefined if it is missing or unreadable. */
+/** Read the endpoint file of the last daemon; undefined if it is missing or unreadable, or names no socket. */
 export function readEndpoint(file: string): Endpoint | undefined {
   try {
     const content: unknown = JSON.parse(fs.readFileSync(file, "utf8"));
     const { socket, pid, startTime } = (content ?? {}) as Record<keyof Endpoint, unknown>;
-    if (typeof socket !== "string") {
+    if (typeof socket !== "string" || !path.isAbsolute(socket)) {
       return undefined;
     }
     return {

@@ -2,7 +2,8 @@
 // request with a `commandId` once and stores an entry with an id once, however often it receives them. This module adds
 // these ids. A request that a draining daemon refuses had no effect and is sent to the next daemon.
 //
-// A request is not sent a third time, because it may be the cause of crashes. Independent of VS Code.
+// A request whose response was lost twice is not sent again, because it may be the cause of crashes. Independent of VS
+// Code.
 import { randomBytes, randomUUID } from "node:crypto";
 import { methods, repeatable } from "../protocol.ts";
 import type { DaemonState } from "./daemon.ts";
@@ -28,8 +29,11 @@ export interface PreparedRequest {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Fields that only messages of a provider have. Such a message has no field for the id of an entry. */
+/** Fields that only messages and responses of a provider have, and no entry with a `message`. */
 const PROVIDER_FIELDS = ["role", "choices", "candidates", "parts"];
+
+/** The methods that the `id` of their line makes repeatable, too. */
+const WITH_ID_OF_LINE: readonly string[] = [methods.stateUpdate, methods.stateBeginTask];
 
 /** Add the id that makes a request repeatable, if the request writes and has no such id. */
 export function prepare(method: string, params: object): PreparedRequest {
@@ -40,15 +44,14 @@ export function prepare(method: string, params: object): PreparedRequest {
   if (!(repeatable as readonly string[]).includes(method)) {
     return { params, isRepeatable: false };
   }
-  // An `id` beside the session is that of the line. It makes the request repeatable, too.
-  const hasId = isPresent(given["commandId"]) || (isPresent(given["sessionId"]) && isPresent(given["id"]));
+  const hasId = isPresent(given["commandId"]) || (WITH_ID_OF_LINE.includes(method) && isPresent(given["id"]));
   return { params: hasId ? params : { ...params, commandId: randomUUID() }, isRepeatable: true };
 }
 
 /**
  * Send a request with `send`. A repeatable request is sent once more if the connection ends before the response, over
- * the next connection within `timeoutMs`. So is any request that is refused with `draining`. Rejects with a
- * `DaemonError`: `notAttached` if there is no connection at first, `canceled` if `signal` cancels the wait, and the
+ * the next connection within `timeoutMs`. Any request is sent to the next daemon as often as one refuses it with
+ * `draining`. Rejects with a `DaemonError`: `notAttached` if there is no connection at first, `canceled` if `signal` cancels the wait, and the
  * errors of `send`.
  */
 export async function sendWithRetry<R>(
@@ -62,30 +65,34 @@ export async function sendWithRetry<R>(
   if (first === undefined) {
     throw new DaemonError("notAttached", `sessiond is not attached (${connections.state.kind}).`);
   }
-  let refused: unknown;
-  try {
-    return await send(first, params);
-  } catch (error) {
-    if (isDraining(error)) {
-      refused = error;
-    } else if (!isRepeatable || !isLoss(error)) {
-      throw error;
+  let attachment = first;
+  let isLost = false;
+  let waiting: AbortSignal | undefined;
+  for (;;) {
+    let failure: unknown;
+    try {
+      return await send(attachment, params);
+    } catch (error) {
+      failure = error;
     }
-  }
-  const timeout = AbortSignal.timeout(timeoutMs);
-  const second = await connections.next(first, signal === undefined ? timeout : AbortSignal.any([signal, timeout]));
-  if (signal?.aborted) {
-    throw new DaemonError("canceled", "The request was canceled while the daemon was not attached.");
-  }
-  if (second === undefined) {
-    throw refused ?? new DaemonError("disconnected", `The daemon ended before it responded, and did not come back. ${CHECK_HINT}`);
-  }
-  try {
-    return await send(second, params);
-  } catch (error) {
-    throw isLoss(error)
-      ? new DaemonError("disconnected", `The connection to the daemon ended twice before the response. ${CHECK_HINT}`)
-      : error;
+    if (isLoss(failure) && isLost) {
+      throw new DaemonError("disconnected", `The connection to the daemon ended twice before the response. ${CHECK_HINT}`);
+    }
+    if (!isDraining(failure) && !(isRepeatable && isLoss(failure))) {
+      throw failure;
+    }
+    isLost ||= isLoss(failure);
+    waiting ??= AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal === undefined ? [] : [signal])]);
+    const next = await connections.next(attachment, waiting);
+    if (signal?.aborted) {
+      throw new DaemonError("canceled", "The request was canceled while the daemon was not attached.");
+    }
+    if (next === undefined) {
+      throw isLost
+        ? new DaemonError("disconnected", `The daemon ended before it responded, and did not come back. ${CHECK_HINT}`)
+        : failure;
+    }
+    attachment = next;
   }
 }
 
@@ -104,12 +111,18 @@ function isPresent(value: unknown): boolean {
 }
 
 function prepareAppend(params: Fields): PreparedRequest {
-  const entries = (params["entries"] as readonly Fields[]).map((entry) =>
-    isPresent(entry["id"]) || isProviderMessage(params, entry) ? entry : { ...entry, id: randomBytes(8).toString("hex") },
+  const given = params["entries"] as readonly Fields[] | undefined;
+  if (given === undefined) {
+    return { params, isRepeatable: false };
+  }
+  const entries = given.map((entry) =>
+    isPresent(entry["id"]) || !canHaveId(params, entry) ? entry : { ...entry, id: randomBytes(8).toString("hex") },
   );
-  return { params: { ...params, entries }, isRepeatable: !entries.some((entry) => isProviderMessage(params, entry)) };
+  return { params: { ...params, entries }, isRepeatable: given.length > 0 && given.every((entry) => canHaveId(params, entry)) };
 }
 
-function isProviderMessage({ format }: Fields, entry: Fields): boolean {
-  return format !== undefined && format !== "agent" && PROVIDER_FIELDS.some((name) => name in entry);
+/** Whether an item has a field for the id of an entry. The `id` of a provider's message or response is another one. */
+function canHaveId({ format }: Fields, item: Fields): boolean {
+  const isOurs = format === undefined || format === "agent";
+  return isOurs || ("message" in item && !PROVIDER_FIELDS.some((name) => name in item));
 }

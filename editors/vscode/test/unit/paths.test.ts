@@ -6,60 +6,17 @@ import * as os from "node:os";
 import * as path from "node:path";
 import { test, type TestContext } from "node:test";
 import { dial, NoListener, ConnectionRefused } from "../../src/daemon/dial.ts";
-import { isAlive, readEndpoint, sockets, unsafeReason } from "../../src/daemon/endpoint.ts";
-import { daemonPaths } from "../../src/daemon/paths.ts";
+import { isAlive, sockets, unsafeReason } from "../../src/daemon/endpoint.ts";
 import { SESSIOND } from "./support/daemons.ts";
 
 const LINUX = process.platform === "linux";
 const NEVER = new AbortController().signal;
-const PRINT = `
-import json, os
-from sessiond.paths import find_locations
-locations = find_locations()
-print(json.dumps({"endpoint": locations.endpoint, "socket": locations.socket, "log": locations.log}))
-`;
 
 function aFolder(t: TestContext): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "vs-"));
   t.after(() => fs.rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
-
-/** The paths that the daemon computes. */
-function pathsOfDaemon(environment: Record<string, string>): unknown {
-  const python = path.join(path.dirname(SESSIOND), "python");
-  return JSON.parse(execFileSync(python, ["-I", "-c", PRINT], { env: environment, encoding: "utf8" }));
-}
-
-test("in every environment, the paths are those of the daemon", (t) => {
-  const folder = aFolder(t);
-  const runtime = path.join(folder, "run");
-  const open = path.join(folder, "open");
-  fs.mkdirSync(runtime, { mode: 0o700 });
-  fs.mkdirSync(open);
-  fs.chmodSync(open, 0o755);
-  const { homedir } = os.userInfo();
-  const environments: Record<string, string>[] = [
-    { SESSIOND_HOME: "/x" },
-    { SESSIOND_HOME: "/x/../y/" },
-    { SESSIOND_HOME: "~/sd", HOME: "/home/ada" },
-    { SESSIOND_HOME: `/${"x".repeat(120)}` },
-    { SESSIOND_HOME: `/${"ä".repeat(60)}`, XDG_RUNTIME_DIR: runtime },
-    { HOME: "/home/ada", XDG_RUNTIME_DIR: runtime },
-    { HOME: homedir, XDG_RUNTIME_DIR: runtime },
-    { HOME: homedir, XDG_RUNTIME_DIR: open },
-    { HOME: homedir, XDG_STATE_HOME: "relative", XDG_RUNTIME_DIR: runtime },
-    { HOME: "/home/ada", XDG_STATE_HOME: "/var/state/", XDG_RUNTIME_DIR: runtime },
-  ];
-  for (const environment of environments) {
-    assert.deepEqual(daemonPaths("", environment), pathsOfDaemon(environment), JSON.stringify(environment));
-  }
-});
-
-test("the setting of the home has precedence over the environment", () => {
-  const environment = { SESSIOND_HOME: "/other", HOME: "/home/ada" };
-  assert.deepEqual(daemonPaths("~/mine", environment), daemonPaths("", { SESSIOND_HOME: "/home/ada/mine" }));
-});
 
 test("the published socket comes before the default one, and a socket in the settings is the only one", (t) => {
   const folder = aFolder(t);
@@ -68,14 +25,6 @@ test("the published socket comes before the default one, and a socket in the set
   fs.writeFileSync(paths.endpoint, JSON.stringify({ socket: "/run/b.sock" }));
   assert.deepEqual(sockets("", paths), ["/run/b.sock", "/run/a.sock"]);
   assert.deepEqual(sockets("/run/c.sock", paths), ["/run/c.sock"]);
-});
-
-test("an incomplete or invalid endpoint file is ignored", (t) => {
-  const file = path.join(aFolder(t), "endpoint.json");
-  for (const text of ["", '{"socket":', "null", "[]", '{"socket": 7}', '"text"']) {
-    fs.writeFileSync(file, text);
-    assert.equal(readEndpoint(file), undefined, text);
-  }
 });
 
 test("a process is alive only if it is the one that wrote the endpoint file", { skip: !LINUX }, () => {

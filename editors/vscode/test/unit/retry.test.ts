@@ -73,34 +73,6 @@ test("a request that writes gets a commandId, or keeps its own", () => {
   }
 });
 
-test("a request that reads gets no commandId and is not repeated", () => {
-  const params = { sessionId: SESSION };
-  assert.deepEqual(prepare("session/info", params), { params, isRepeatable: false });
-});
-
-test("a request with the id of its line gets no commandId and is repeated", () => {
-  const params = { sessionId: SESSION, id: "line-1" };
-  assert.deepEqual(prepare("state/beginTask", params), { params, isRepeatable: true });
-});
-
-test("an appended entry gets an id, or keeps its own", () => {
-  const { params, isRepeatable } = prepare("session/append", {
-    sessionId: SESSION,
-    entries: [{ type: "custom" }, { type: "custom", id: "mine" }],
-  });
-  const [first, second] = (params as { entries: Entry[] }).entries;
-  assert.match(first?.id ?? "", /^[0-9a-f]{16}$/);
-  assert.equal(second?.id, "mine");
-  assert.ok(isRepeatable);
-});
-
-test("a provider's message without an entry around it gets no id and is not repeated", () => {
-  const bare = { sessionId: SESSION, format: "anthropic", entries: [{ role: "user", content: "Why?" }] };
-  assert.deepEqual(prepare("session/append", bare), { params: bare, isRepeatable: false });
-  const inEntry = { ...bare, entries: [{ message: bare.entries[0], id: "mine" }] };
-  assert.deepEqual(prepare("session/append", inEntry), { params: inEntry, isRepeatable: true });
-});
-
 test("an entry is stored once if its response is lost", async (t) => {
   const { request, entries, proxy } = await aFixture(t);
   proxy.loseResponse();
@@ -229,16 +201,6 @@ function lost(which: "each" | "the first") {
   };
 }
 
-test("a request is sent twice and not a third time, with the same params", async () => {
-  const sent: object[] = [];
-  const pending = sendWithRetry(lost("each"), RENAME, (_, params) => {
-    sent.push(params);
-    return Promise.reject(LOST);
-  });
-  await assert.rejects(pending, { kind: "disconnected" });
-  assert.deepEqual(sent, [RENAME.params, RENAME.params]);
-});
-
 test("a request waits for a connection until the timeout", async () => {
   const pending = sendWithRetry(lost("the first"), RENAME, () => Promise.reject(LOST), undefined, 1);
   await assert.rejects(pending, { kind: "disconnected" });
@@ -249,15 +211,4 @@ test("a request that waits for a connection can be canceled", async () => {
   const pending = sendWithRetry(lost("the first"), RENAME, () => Promise.reject(LOST), cancellation.signal);
   cancellation.abort();
   await assert.rejects(pending, { kind: "canceled" });
-});
-
-test("a request with another error than a lost connection is not sent again", async () => {
-  let sent = 0;
-  const refused = new DaemonError("readOnly", "");
-  const pending = sendWithRetry(lost("each"), RENAME, () => {
-    sent += 1;
-    return Promise.reject(refused);
-  });
-  await assert.rejects(pending, refused);
-  assert.equal(sent, 1);
 });

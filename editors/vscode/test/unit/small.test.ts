@@ -1,19 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CrashCounter, pauses } from "../../src/daemon/restartLimit.ts";
+import { CrashCounter } from "../../src/daemon/restartLimit.ts";
 import { DaemonError, daemonError } from "../../src/daemon/errors.ts";
 import { handshakeOptions, terminal } from "../../src/daemon/handshakeOptions.ts";
 import { daemonEnvironment } from "../../src/daemon/start.ts";
 import { isSession } from "../../src/sessionFiles.ts";
 import { statusText } from "../../src/statusText.ts";
-
-test("pauses grow up to a maximum", () => {
-  const times = pauses();
-  assert.deepEqual(
-    Array.from({ length: 6 }, () => times.next().value),
-    [200, 400, 800, 1600, 2000, 2000],
-  );
-});
 
 test("a daemon that crashes three times within a minute is not started again", () => {
   const crashes = new CrashCounter();
