@@ -42,19 +42,19 @@ class Client:
         return messages
 
 
-client, entry = Client(), None
+client, entry, stdin = Client(), None, open(0, "rb", buffering=0)  # noqa: SIM115 - `select` sees no buffer
 print("session:", client.session, flush=True)
 while True:
     try:
-        if entry is None and client.socket in select.select([client.socket, sys.stdin], [], [])[0]:
+        if entry is None and client.socket in select.select([client.socket, stdin], [], [])[0]:
             client.receive()
             continue
-        message = entry["message"] if entry else {"role": "user", "content": input()}
+        if entry is None and not (line := stdin.readline()):
+            break
+        message = {"role": "user", "content": line.decode().removesuffix("\n")}
         entry = entry or {"type": "message", "id": uuid.uuid4().hex, "message": message}
         client.call("session/append", sessionId=client.session, entries=[entry])
-        entry = None
-        print("messages:", client.call("session/context", sessionId=client.session)["messageCount"])
+        context, entry = client.call("session/context", sessionId=client.session), None
+        print("messages:", context["messageCount"], flush=True)
     except ConnectionError:  # the daemon has ended; an entry with an id may be sent again
         client.connect()
-    except EOFError:
-        break

@@ -30,7 +30,7 @@ def home() -> Iterator[Locations]:
 
 def environ(home: Locations) -> dict[str, str]:
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return environment(home, PATH=path, SESSIOND_TERMINAL="reader", PYTHONUTF8="1")
+    return environment(home, PATH=path, SESSIOND_TERMINAL="reader", PYTHONUTF8="1", PYTHONUNBUFFERED="")
 
 
 def rpc(home: Locations, method: str, **params: object) -> dict[str, object]:
