@@ -96,7 +96,9 @@ def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes_and_
         initialize(editor)
         session = str(editor.call("session/new", cwd=str(project), mcpServers=[])["sessionId"])
         turn = editor.begin_prompt(session, FIRST)
-        wait_until(lambda: "toolResult text" in [kind for kind, _ in spoken(stored(home, session))])
+        # The adapter of Codex does not always tell of a command that ends at once.
+        last = "user text" if name == "codex" else "toolResult text"
+        wait_until(lambda: last in [kind for kind, _ in spoken(stored(home, session))])
         assert ("user text", FIRST) in spoken(stored(home, session))
         gate.set()
         assert editor.answer(turn)["stopReason"] == "end_turn"
