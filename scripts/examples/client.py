@@ -46,7 +46,7 @@ client, entry, stdin = Client(), None, open(0, "rb", buffering=0)  # noqa: SIM11
 print("session:", client.session, flush=True)
 while True:
     try:
-        if entry is None and client.socket in select.select([client.socket, stdin], [], [])[0]:
+        if entry is None and client.socket.fileno() in select.select([client.socket.fileno(), 0], [], [])[0]:
             client.receive()
             continue
         if entry is None and not (line := stdin.readline()):
