@@ -94,7 +94,7 @@ STORAGE_FULL: Final = ErrorKind("storageFull", 1507, d.StorageDetails, retryable
 STORAGE_FAILED: Final = ErrorKind("storageFailed", 1507, d.StorageDetails, retryable=True)
 
 KINDS: Final[dict[str, ErrorKind[Any]]] = {
-    it.name: it for it in tuple(vars().values()) if isinstance(it, ErrorKind)
+    kind.name: kind for kind in tuple(vars().values()) if isinstance(kind, ErrorKind)
 }
 """Every error kind that a client may receive. A new kind is a change of the protocol."""
 
