@@ -544,6 +544,7 @@ def test_a_phone_shows_the_conversation_on_its_first_screen(shown: Callable[...,
 def test_keys_work_without_a_click(shown: Callable[..., Watched]) -> None:
     page = shown(long_story(300)).page
     at = "document.getElementById('transcript').scrollTop"
+    expect(page.locator("#transcript")).to_be_focused()  # with the page, which may come after its load
     page.keyboard.press("PageDown")
     page.wait_for_function(f"() => {at} > 0")
     page.keyboard.press("End")
