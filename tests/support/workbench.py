@@ -87,11 +87,20 @@ class Window:
         self.labels = View(self.page, "Labels")
 
     def has_opened(self, folders: Sequence[Path]) -> None:
-        """Wait until the Explorer shows the folders: VS Code reads a workspace file when its window is there."""
+        """Wait until the Explorer shows the folders: VS Code reads a workspace file when its window is there.
+
+        When VS Code reads the file before it can reach its server, it shows a workspace without folders, and does
+        not read again. Its users reload the window.
+        """
+        rows = [self.page.get_by_role("treeitem", name=re.compile(f"^{it.name}")).first for it in folders]
         self._show(re.compile("^Explorer"))
-        for folder in folders:
-            row = self.page.get_by_role("treeitem", name=re.compile(f"^{folder.name}"))
-            expect(row.first).to_be_visible()
+        try:
+            expect(rows[0]).to_be_visible(timeout=30_000)
+        except AssertionError:
+            self.page.reload()
+            self._show(re.compile("^Explorer"))
+        for row in rows:
+            expect(row).to_be_visible()
 
     def show_views(self) -> None:
         """Go to our views."""
