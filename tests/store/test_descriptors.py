@@ -13,7 +13,9 @@ import pytest
 from sessiond.store.base import Log
 from sessiond.store.errors import LogGone, LogReplaced, StorageFailed, SyncFailed, TooManyOpenFiles
 from sessiond.store.files.descriptors import Descriptors
+from sessiond.store.files.folders import make_folder
 from sessiond.store.files.store import FileStore
+from sessiond.store.files.syscalls import Syscalls
 from support.disk import Disk
 from support.stores import HEADER, append, content, file_of, new_log
 
@@ -75,6 +77,16 @@ async def test_more_logs_than_descriptors_are_written_and_read(tmp_path: Path) -
             assert (log.write_error, log.is_touched) == (None, False)
         await close(*many)
         assert open_logs(tmp_path) == set()
+
+
+async def test_no_more_logs_than_the_limit_wait_for_a_later_sync(tmp_path: Path) -> None:
+    """A log keeps its descriptor until it is synced, and clients may write faster than that comes."""
+    async with few_descriptors(tmp_path) as store:
+        many = await logs(store, 20)
+        for log in many:
+            await append(log, b"ours\n", durability="written")
+            assert len(open_logs(tmp_path)) <= LIMIT + 1
+        await close(*many)
 
 
 async def test_a_log_that_nobody_changed_is_polled_at_without_a_descriptor(tmp_path: Path) -> None:
@@ -308,3 +320,15 @@ async def test_without_any_descriptor_the_refusal_says_so_and_is_over_with_its_c
             for fd in taken:
                 os.close(fd)
             await close(await new_log(store, "refused"))
+
+
+def test_a_folder_that_cannot_be_opened_for_want_of_descriptors_is_not_blamed(tmp_path: Path) -> None:
+    taken: list[int] = []
+    with no_more_than(3):
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        with pytest.raises(TooManyOpenFiles, match=r"limit \d+"):
+            make_folder(tmp_path, Syscalls())
+    for fd in taken:
+        os.close(fd)

@@ -192,6 +192,8 @@ class Commits:
             batch.drifted = drifted
             batch.reported_size = self._file.size if drifted else offset
             batch.parts.clear()
+            # Clients may write faster than the delayed syncs let descriptors be closed.
+            batch.synced = batch.synced or self._file.must_sync_soon
         self._written.extend(batches)
 
     def _wait_for_half_line(self, batches: list[QueuedBatch], size: int) -> None:

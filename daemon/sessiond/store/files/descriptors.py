@@ -47,6 +47,11 @@ class Descriptors:
         """The number of open descriptors."""
         return len(self._open)
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more than the limit are open, because none of them can be closed at present."""
+        return len(self._open) > self.limit
+
     def open(self, call: Callable[[], int]) -> int:
         """Return what `call` opens. If the system has no descriptor left, an unused one is closed first.
 

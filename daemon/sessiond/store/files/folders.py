@@ -9,8 +9,8 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from sessiond.store.errors import StorageFailed
-from sessiond.store.files.syscalls import Syscalls
+from sessiond.store.errors import StorageFailed, TooManyOpenFiles
+from sessiond.store.files.syscalls import Syscalls, refusal
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW_FILE_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -103,6 +103,8 @@ def _close_to_others(path: Path) -> None:
     try:
         fd = os.open(path, _FOLDER_FLAGS | os.O_NOFOLLOW)
     except OSError as error:
+        if isinstance(refused := refusal(error, path), TooManyOpenFiles):
+            raise refused from error
         raise StorageFailed(
             f"{path} is not a folder that we may use: {error.strerror}", path=str(path)
         ) from error

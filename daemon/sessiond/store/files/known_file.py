@@ -148,6 +148,11 @@ class KnownFile:
                 return not self.is_touched() and self.log_id.cover_more(fd, self.size)
         return False
 
+    @property
+    def must_sync_soon(self) -> bool:
+        """Whether so many files have descriptors that this one is to be synced, so that its own can be closed."""
+        return self._descriptors.is_exceeded
+
     def regain(self) -> None:
         """Open the file for writing, in place of a descriptor that may only read."""
         with self._held as known:
