@@ -17,7 +17,7 @@ AGENT = "import sys; sys.stdin.read()"
 async def test_an_agent_whose_watchdog_cannot_run_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agent_process, "_WATCHDOG", (str(tmp_path / "no-shell"),))
+    monkeypatch.setattr(agent_process, "WATCHDOG", (str(tmp_path / "no-shell"),))
     with pytest.raises(AgentNotStarted):
         await AgentProcess.start([sys.executable, "-c", AGENT, str(tmp_path)])
     assert [it for it in processes_below(os.getpid()) if str(tmp_path) in command_of(it)] == []

@@ -1,6 +1,7 @@
 """A session whose agent has ended, or was killed, says so at once, and no more when the agent goes on with it."""
 
 import contextlib
+import dataclasses
 import json  # noqa: TID251 - an event as an agent writes it
 import shlex
 import sys
@@ -13,6 +14,7 @@ import msgspec
 import pytest
 
 from sessiond.agents.claude_code.processes import processes_of
+from sessiond.agents.session_processes import NamedProcess
 from sessiond.agents.table import AGENTS
 from sessiond.client.board import state_of
 from sessiond.hub.clock import iso, timestamp
@@ -27,6 +29,7 @@ from support.daemons import Peer, running
 from support.dialect_files import COPILOT, SESSION, meta, said
 from support.dialects import jsonl
 from support.following import has, info, until
+from support.held_texts import HeldTexts
 from support.session_holders import Holder, a_holder, register_claude
 from support.writing_agents import WritingClaude, write_codex
 
@@ -374,14 +377,23 @@ def hook(agent: Holder, path: str, *, ended: bool = False) -> t.AgentWakeParams:
     )
 
 
+def watched_processes(pid: int | str = "self") -> int:
+    """The number of processes whose end a process waits for."""
+    names = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            names.append(str(descriptor.readlink()))
+    return sum("pidfd" in name for name in names)
+
+
 async def test_nothing_is_kept_of_a_source_whose_agent_says_that_it_has_ended(agent: Holder) -> None:
-    ends, followed = ends_of_sources(), followed_gemini()
+    ends, followed, held = ends_of_sources(), followed_gemini(), HeldTexts()
     for number in range(50):
-        ends.note_hook(followed, hook(agent, f"/chats/{number}.jsonl"))
-    assert len(ends._agents) == 50
+        ends.note_hook(followed, hook(agent, held.text(f"/chats/{number}.jsonl")))
+    assert len(held) == 50
     for number in range(50):
         ends.note_hook(followed, hook(agent, f"/chats/{number}.jsonl", ended=True))
-    assert ends._agents == {}
+    assert len(held) == 0
     ends.close()
 
 
@@ -397,14 +409,20 @@ async def test_the_sources_of_an_agent_that_is_not_followed_any_more_are_not_wat
     await until(is_noted)
     assert followed.unwatched == {}
     with a_holder() as second:
-        ends.note_hook(again, hook(second, "/chats/2.jsonl"))
+        held = HeldTexts()
+        ends.note_hook(again, hook(second, held.text("/chats/2.jsonl")))
+        assert (len(held), watched_processes()) == (1, 1)
         ends.follow({})
-        assert ends._agents == {}
-        assert "/chats/2.jsonl" not in ends._watch
+        assert (len(held), watched_processes()) == (0, 0)
 
 
-async def test_sources_that_were_written_after_their_end_are_forgotten_in_the_end() -> None:
-    ends, followed = ends_of_sources(), followed_gemini()
+async def test_sources_that_were_written_after_their_end_are_forgotten_in_the_end(agent: Holder) -> None:
+    agent.kill()
+    sources: Any = None
+    followed = FollowedAgent(
+        dataclasses.replace(AGENTS["gemini"], processes=lambda _path: [NamedProcess(agent.pid)]), sources
+    )
+    ends = ends_of_sources()
     for number in range(1_500):
         path = f"/chats/{number}.jsonl"
         followed.ended[path] = 1
@@ -412,8 +430,10 @@ async def test_sources_that_were_written_after_their_end_are_forgotten_in_the_en
         ends.note_read(
             followed, path, FileStatus(device=1, inode=number, size=1, modified_ns=2, changed_ns=2)
         )
-    assert len(ends._unnamed) == 1_000
-    assert "/chats/1499.jsonl" in ends._unnamed
+    for number in (499, 500, 1_499):  # is the process that the agent names the one that had ended before?
+        followed.unwatched[f"/chats/{number}.jsonl"] = False
+        assert await ends.find_processes(followed, 0.0)
+    assert set(followed.ended) == {"/chats/499.jsonl"}
 
 
 async def test_a_daemon_that_does_not_follow_an_agent_any_more_watches_no_process_of_it(
@@ -427,11 +447,7 @@ async def test_a_daemon_that_does_not_follow_an_agent_any_more_watches_no_proces
         pid = (await peer.call("server/status"))["pid"]
 
         async def is_watched() -> bool:
-            names = []
-            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-                with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
-                    names.append(str(descriptor.readlink()))
-            return any("pidfd" in name for name in names)
+            return watched_processes(pid) > 0
 
         await until(is_watched)
         await peer.call("agent/unfollow", agents=["claude-code"])

@@ -5,6 +5,7 @@ from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.queues import Backlog, DueFiles
 from sessiond.hub.following.storage import sources_of
 from sessiond.hub.transfer.source_state import FileStatus
+from support.held_texts import HeldTexts
 
 
 def status(modified_ns: int, size: int = 10) -> FileStatus:
@@ -54,10 +55,10 @@ def test_a_file_that_is_scheduled_again_is_due_at_its_last_time_only() -> None:
 
 
 def test_a_file_that_is_scheduled_with_each_of_a_thousand_lines_is_held_once() -> None:
-    due = DueFiles()
+    due, held = DueFiles(), HeldTexts()
     for number in range(1_000):
-        due["/a"] = float(number)
-        assert len(due._heap) < 70
+        due[held.text("/a")] = float(number)
+    assert len(held) < 70
     assert due.take(998) is None
     assert due.take(999) == "/a"
 

@@ -108,10 +108,11 @@ async def test_a_daemon_that_starts_reads_what_was_written_while_none_ran(
 async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
     agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sessions = [f"{number:08}-2222-4333-8444-555555555555" for number in range(5)]
-    for session in sessions:
-        claude = WritingClaude(agents_home, session)
+    files = []
+    for number in range(5):
+        claude = WritingClaude(agents_home, f"{number:08}-2222-4333-8444-555555555555")
         claude.asks("hello")
+        files.append(claude.path.stat().st_ino)
         os.utime(claude.path, (YEAR_2001, YEAR_2001))
     monkeypatch.setattr(source_state, "UNSETTLED_SECONDS", 0.0)
     monkeypatch.setattr(
@@ -120,19 +121,14 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
-    looked_at: Counter[str] = Counter()
-    at, add = FileStatus.at, file_sources._add
+    looked_at: Counter[int] = Counter()
+    of = FileStatus.of
 
-    def counting(path: str) -> FileStatus | None:
-        looked_at[Path(path).stem] += 1
-        return at(path)
+    def counting(status: os.stat_result) -> FileStatus:
+        looked_at[status.st_ino] += 1
+        return of(status)
 
-    def adding(entry: "os.DirEntry[str]", *more: Any) -> None:
-        looked_at[Path(entry.path).stem] += 1
-        add(entry, *more)
-
-    monkeypatch.setattr(FileStatus, "at", counting)
-    monkeypatch.setattr(file_sources, "_add", adding)
+    monkeypatch.setattr(FileStatus, "of", counting)
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
@@ -142,7 +138,7 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
             await has(peer, f"hello {number}", OTHER)
         agent = await listed(peer)
         assert (agent["fileCount"], agent["waitingCount"]) == (6, 0)
-    assert {it: looked_at[it] for it in sessions} == dict.fromkeys(sessions, 1)
+    assert {it: looked_at[it] for it in files} == dict.fromkeys(files, 1)
 
 
 async def test_files_beyond_the_limit_are_named_and_followed_when_they_are_written(

@@ -1,6 +1,7 @@
 """Names of files and folders that are no text, or look like something else: each file is followed like any other."""
 
 import asyncio
+import dataclasses
 import os
 import re
 import subprocess
@@ -9,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sessiond.agents.table import AGENTS
 from sessiond.hub.following import followed_agent
-from sessiond.hub.following.file_sources import FileSources
 from sessiond.hub.transfer import foreign_files
 from sessiond.protocol.findings import finding
 from sessiond.store.files.watch import FolderWatch
@@ -164,14 +165,14 @@ async def test_an_error_of_one_file_is_named_and_stops_neither_its_agent_nor_ano
 async def test_an_agent_whose_files_cannot_be_found_says_so_and_is_tried_again(
     agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    census, is_failing = FileSources.census, True
+    row, is_failing = AGENTS["claude-code"], True
 
-    def failing(self: FileSources) -> Any:
-        if is_failing and self._agent.name == "claude-code":
+    def failing(path: str) -> bool:
+        if is_failing:
             raise RuntimeError("the folders are cursed")
-        return census(self)
+        return row.is_session_file(path)
 
-    monkeypatch.setattr(FileSources, "census", failing)
+    monkeypatch.setitem(AGENTS, "claude-code", dataclasses.replace(row, is_session_file=failing))
     monkeypatch.setattr(followed_agent, "FIRST_PAUSE", 0.05)
     claude = WritingClaude(agents_home)
     claude.asks("hello")

@@ -10,7 +10,7 @@ from typing import Final
 from sessiond.acp.errors import AgentNotStarted
 from sessiond.acp.streams import READ_BYTES, LinePeer
 
-_WATCHDOG: Final = ("/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh")
+WATCHDOG: Final = ("/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh")
 """Kills a process group when its input ends, which happens however the process at the other end ends.
 
 dash takes `--` only after `-s`.
@@ -53,7 +53,7 @@ class AgentProcess:
             raise AgentNotStarted(command[0], getattr(error, "strerror", None) or str(error)) from None
         try:
             watchdog = await asyncio.create_subprocess_exec(
-                *_WATCHDOG, str(process.pid), stdin=asyncio.subprocess.PIPE, start_new_session=True
+                *WATCHDOG, str(process.pid), stdin=asyncio.subprocess.PIPE, start_new_session=True
             )
         except BaseException as error:  # without it, an agent could outlive this process
             _signal_group(process, signal.SIGKILL)
