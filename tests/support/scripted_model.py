@@ -107,11 +107,14 @@ class ScriptedModel:
         return rule
 
     def request_with(self, phrase: str) -> Request:
-        """The newest request with a user text that holds this phrase."""
+        """The request with this phrase in a user text that has the longest conversation; the newest of several.
+
+        Agents also send the words of a user alone, such as for a title, before or after the conversation itself.
+        """
         with self._lock:
             found = [it for it in self.requests if any(phrase in text for text in it.texts("user"))]
         assert found, f"no request with {phrase!r}"
-        return found[-1]
+        return max(reversed(found), key=lambda request: len(request.parts))
 
     def __enter__(self) -> "ScriptedModel":
         self._thread.start()
