@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from sessiond.cli.commands import sessions
+from sessiond.cli.main import run
 from sessiond.cli.render.columns import aligned
 from sessiond.cli.render.style import Style
 from sessiond.distinctions import short_ids
+from support.answering_daemons import a_daemon_that_answers
 
 ROW: dict[str, Any] = {
     "sessionId": "5e55104d-0000-4000-8000-000000000001", "title": None, "firstPrompt": "the first prompt", "tags": [],
@@ -18,9 +19,15 @@ COMPLETE = ROW | {"provisional": False, "messageCount": 21, "problemCount": 2}
 PROVISIONAL = ROW | {"provisional": True, "messageCount": None, "problemCount": None}
 
 
+def listed(rows: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """The lines that the command prints of a daemon with these sessions."""
+    with a_daemon_that_answers({"session/list": lambda _: {"sessions": rows, "totalCount": 0}}):
+        assert run(["list"]) == 0
+    return capsys.readouterr().out.splitlines()
+
+
 def test_a_provisional_row_has_an_ellipsis_in_place_of_its_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    sessions._print_list([COMPLETE, PROVISIONAL], {}, with_folders=False)
-    complete, provisional = capsys.readouterr().out.splitlines()
+    complete, provisional = listed([COMPLETE, PROVISIONAL], capsys)
     assert "  21 messages  " in complete
     assert complete.endswith("the first prompt (2 problems)")
     assert "messages" not in provisional
@@ -38,8 +45,7 @@ def test_a_list_with_a_session_of_an_agent_has_a_column_with_its_short_name(
         COMPLETE | {"sessionId": "of-claude", "origin": origin},
         COMPLETE | {"sessionId": "of-another", "origin": unknown},
     ]
-    sessions._print_list(rows, {}, with_folders=False)
-    own, claude, other = capsys.readouterr().out.splitlines()
+    own, claude, other = listed(rows, capsys)
     assert "claude" not in own
     assert "  claude  " in claude
     assert "(deleted" in claude

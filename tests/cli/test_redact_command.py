@@ -1,12 +1,16 @@
 """The command redact: a filter that replaces secrets in standard input, however it arrives."""
 
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from sessiond.cli.commands import redact
+from sessiond.cli.main import run
+from support.answering_daemons import a_daemon_that_answers
 from support.commands import Shell, a_shell
 from support.homes import sessiond
 
@@ -53,7 +57,9 @@ def test_a_line_is_printed_before_the_next_one_arrives(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 40, 400_000])
-def test_a_private_key_that_arrives_in_pieces_is_one_part(size: int) -> None:
+def test_a_private_key_that_arrives_in_pieces_is_asked_for_as_one_text(
+    size: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = f"before\n{KEY}after\n".encode()
 
     class Pieces:
@@ -64,6 +70,14 @@ def test_a_private_key_that_arrives_in_pieces_is_one_part(size: int) -> None:
             piece, self.rest = self.rest[:size], self.rest[size:]
             return piece
 
-    parts = list(redact._parts(Pieces()))
-    assert b"".join(parts) == text
-    assert any(KEY.encode() in part for part in parts)
+    asked: list[str] = []
+
+    def redact(params: dict[str, Any]) -> dict[str, Any]:
+        asked.extend(params["texts"])
+        return {"texts": params["texts"], "redactedCount": 0, "redactionIncomplete": False}
+
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pieces(), isatty=lambda: False))
+    with a_daemon_that_answers({"text/redact": redact}):
+        assert run(["redact"]) == 0
+    assert capsys.readouterr().out == "".join(asked) == text.decode()
+    assert any(KEY in it for it in asked)

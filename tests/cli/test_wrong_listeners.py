@@ -45,9 +45,9 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Locations]
             monkeypatch.setenv(name, str(value))
         monkeypatch.chdir(tmp_path)
         for module, name in (
-            (blocking, "SILENCE_SECONDS"), (blocking, "STATUS_SECONDS"), (blocking, "_STOP_SECONDS"),
-            (blocking, "_DRAIN_SECONDS"), (replace, "_RESPONSE_SECONDS"), (replace, "REPLACE_SECONDS"),
-            (replace, "DRAIN_SECONDS"), (attach, "_FIRST_SECONDS"), (DaemonLink, "handshake_seconds"),
+            (blocking, "SILENCE_SECONDS"), (blocking, "STATUS_SECONDS"), (blocking, "STOP_SECONDS"),
+            (blocking, "DRAIN_SECONDS"), (replace, "RESPONSE_SECONDS"), (replace, "REPLACE_SECONDS"),
+            (replace, "DRAIN_SECONDS"), (attach, "FIRST_SECONDS"), (DaemonLink, "handshake_seconds"),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, SECONDS)
         blocking.received.clear()
@@ -75,7 +75,7 @@ def lines(kind: str, file: Path) -> list[list[str]]:
 def test_each_command_ends_with_a_sentence(
     kind: str, home: Locations, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    listener = Listener(kind, Path(home.socket))
+    listener = Listener(KINDS[kind], Path(home.socket))
     try:
         for words in lines(kind, tmp_path / "file.txt"):
             code = run(words)  # an exception would be a traceback
@@ -95,7 +95,7 @@ def test_each_command_ends_with_a_sentence(
     "kind", ["http_server", "silence", "bytes_without_end", "a_slow_body", "random_bytes", "echo", "closes"]
 )
 def test_an_attached_editor_is_told_and_not_left_waiting(kind: str, home: Locations) -> None:
-    listener = Listener(kind, Path(home.socket))
+    listener = Listener(KINDS[kind], Path(home.socket))
     (source, editor), (reading, sink) = os.pipe(), os.pipe()
     try:
         os.write(editor, encoded({"jsonrpc": "2.0", "id": 1, "method": "session/list"}))

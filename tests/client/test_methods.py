@@ -77,11 +77,8 @@ def sections_of(method: Callable[..., object]) -> Iterator[str]:
         yield "Raises:"
 
 
-async def test_bytes_that_were_put_are_got_by_hash_or_reference(
-    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sessiond.client.methods.blobs._PAGE", 1_000)
-    data = bytes(range(256)) * 20
+async def test_bytes_that_were_put_are_got_by_hash_or_reference(daemon: Daemon) -> None:
+    data = bytes(range(256)) * 33_000  # more than one page
     put = await daemon.put_blob(data)
     assert await daemon.get_blob(put.hash) == await daemon.get_blob(put.ref) == data
     assert not (await daemon.put_blob(data)).created

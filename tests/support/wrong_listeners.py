@@ -10,7 +10,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -100,6 +100,18 @@ def _requests(client: socket.socket) -> Iterator[dict[str, Any]]:
             yield json.loads(stream.read(length))
 
 
+def answering(results: Mapping[str, Callable[[Any], Any]]) -> Talk:
+    """A daemon that answers the requests for these methods with what the functions make of their params."""
+
+    def answer(client: socket.socket) -> None:
+        for request in _requests(client):
+            if (make := results.get(request["method"])) is not None:
+                result = make(request.get("params"))
+                client.sendall(encoded({"jsonrpc": "2.0", "id": request["id"], "result": result}))
+
+    return answer
+
+
 def _always(member: str, value: Any) -> Talk:
     def answer(client: socket.socket) -> None:
         for request in _requests(client):
@@ -157,9 +169,9 @@ WITHOUT_ANSWER: Final = (
 class Listener:
     """A program at a socket, in a thread for each connection."""
 
-    def __init__(self, kind: str, path: Path) -> None:
+    def __init__(self, talk: Talk, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._talk = KINDS[kind]
+        self._talk = talk
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.bind(str(path))
         self._socket.listen()
@@ -188,7 +200,7 @@ class Listener:
 
 def main() -> None:
     kind, path = sys.argv[1:]
-    Listener(kind, Path(path))
+    Listener(KINDS[kind], Path(path))
     print("READY", flush=True)
     threading.Event().wait()
 

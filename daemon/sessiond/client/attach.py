@@ -35,7 +35,7 @@ from sessiond.rpc.large_texts import is_large_text
 _MAX_BUFFERED_BYTES: Final = 1 << 20  # buffered bytes per direction above which reading pauses
 _READ_BYTES: Final = 1 << 16
 _WRITE_BYTES: Final = 4096  # PIPE_BUF: a writable pipe accepts this many bytes without blocking
-_FIRST_SECONDS: Final = 5.0
+FIRST_SECONDS: Final = 5.0
 """Seconds without a message after the first bytes to a daemon, or the end of the input, until it is checked."""
 _MAX_PAUSE_SECONDS: Final = 2.0  # maximum seconds between two searches for a daemon
 _MAX_USELESS_CONNECTIONS: Final = (
@@ -327,7 +327,7 @@ class _AttachLoop:
 
     def _expect_first(self) -> None:
         if self._first_by is None and not self._is_known:
-            self._first_by = time.monotonic() + _FIRST_SECONDS
+            self._first_by = time.monotonic() + FIRST_SECONDS
 
     def _handle_disconnect(self) -> bool:
         """Handle a connection that the daemon closed. Returns False if that was expected, and the loop ends."""

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 
 _ATTEMPTS = 5
-_DRAIN_SECONDS = 15.0  # seconds to wait for the end of a daemon that refuses writes
+DRAIN_SECONDS = 15.0  # seconds to wait for the end of a daemon that refuses writes
 
 SILENCE_SECONDS = 5.0
 """Seconds without a byte after which the client sends `server/status`."""
 STATUS_SECONDS = 10.0
 """Seconds that the daemon may then take to respond."""
-_STOP_SECONDS = 30.0
+STOP_SECONDS = 30.0
 """Seconds that a daemon may take to end."""
 _STATUS_ID = "sign-of-life"
 _HELLO_ID = "greeting"
@@ -201,8 +201,8 @@ class BlockingDaemon:
         Raises:
             DaemonUnresponsiveError: It did not do so in 30 seconds.
         """
-        self._reader.wait(_STOP_SECONDS)
-        self._reader.on_silence = lambda: self._raise_unresponsive(_STOP_SECONDS)
+        self._reader.wait(STOP_SECONDS)
+        self._reader.on_silence = lambda: self._raise_unresponsive(STOP_SECONDS)
         for _ in self._notifications():
             pass
 
@@ -279,7 +279,7 @@ class BlockingDaemon:
 
     def _ends_soon(self) -> bool:
         """Return whether a daemon that refuses writes ends within 15 seconds."""
-        self._reader.wait(_DRAIN_SECONDS)
+        self._reader.wait(DRAIN_SECONDS)
         self._reader.on_silence = None
         try:
             while True:

@@ -46,7 +46,7 @@ REPLACE_SECONDS = 40.0
 DRAIN_SECONDS = 10.0
 """Default for the seconds that the old daemon may take for requests in flight."""
 
-_RESPONSE_SECONDS = 30.0
+RESPONSE_SECONDS = 30.0
 
 
 class DaemonNotStoppedError(DaemonConnectionError):
@@ -197,7 +197,7 @@ def _request(found: FoundDaemon, method: str, params: dict[str, Any]) -> dict[st
     Raises `DisconnectedError` when the daemon ends instead, and `DaemonNotStoppedError` after a timeout.
     """
     reader = MessageReader(found.sock)
-    reader.wait(_RESPONSE_SECONDS)
+    reader.wait(RESPONSE_SECONDS)
     try:
         found.sock.sendall(frame({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
         while True:
@@ -206,7 +206,7 @@ def _request(found: FoundDaemon, method: str, params: dict[str, Any]) -> dict[st
                 break
     except TimeoutError as error:
         raise DaemonNotStoppedError(
-            found.path, f"it did not respond within {_RESPONSE_SECONDS:.0f} seconds"
+            found.path, f"it did not respond within {RESPONSE_SECONDS:.0f} seconds"
         ) from error
     except ConnectionError as error:
         raise DisconnectedError from error
