@@ -159,7 +159,7 @@ class Reached(socket.socket):
 
 
 @pytest.mark.parametrize("is_answered", [True, False])
-def test_what_came_before_the_end_is_taken_even_if_a_sign_of_life_can_no_longer_be_asked_for(
+def test_bytes_before_the_end_are_taken_even_if_a_sign_of_life_can_no_longer_be_asked_for(
     is_answered: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
