@@ -51,7 +51,7 @@ class AgentRequests:
         if session is not None:
             if envelope.method == PERMISSION:
                 session.recording.permission(params)
-                clients = [it for it in session.clients if not it.observes]
+                clients = [client for client in session.clients if not client.observes]
             elif session.turn is not None:
                 clients = [session.turn.client]
                 if not clients[0].can(envelope.method):
@@ -91,7 +91,7 @@ class AgentRequests:
     def abandon(self, client: AcpClient, session: RunningSession) -> None:
         """Answer the requests with an error that only a client that has left could have answered."""
         for asked in client.asked.values():
-            others = [it for it in asked.clients if it is not client and it in session.clients]
+            others = [other for other in asked.clients if other is not client and other in session.clients]
             if not asked.is_answered and not others:
                 asked.is_answered = True
                 message = "The client that was asked has gone."

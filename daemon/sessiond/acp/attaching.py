@@ -93,7 +93,7 @@ class Attaching:
     def _leave(self, session: RunningSession, client: AcpClient) -> None:
         if client in session.clients:
             session.clients.remove(client)
-        for prompt in [it for it in session.waiting if it.client is client]:
+        for prompt in [queued for queued in session.waiting if queued.client is client]:
             session.waiting.remove(prompt)
         self._proxy.requests.abandon(client, session)
 

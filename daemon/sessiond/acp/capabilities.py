@@ -23,7 +23,7 @@ class Capabilities:
         """Return the capabilities in a result of `initialize`."""
         agent = jsonrpc.members(jsonrpc.members(result).get("agentCapabilities", _NONE))
         session = jsonrpc.members(agent.get("sessionCapabilities", _NONE))
-        native = {name for name, it in session.items() if jsonrpc.value(it) not in (None, False)}
+        native = {name for name, value in session.items() if jsonrpc.value(value) not in (None, False)}
         if jsonrpc.value(agent.get("loadSession", _NONE)) is True:
             native.add("load")
         return cls(frozenset(native))

@@ -35,12 +35,12 @@ def block_of(content: Any) -> Json | None:
 
 def blocks_of(content: Any) -> list[Json]:
     """Return content blocks of ACP as blocks of a message."""
-    return [block for it in fields.items(content) if (block := block_of(it)) is not None]
+    return [block for part in fields.items(content) if (block := block_of(part)) is not None]
 
 
 def is_plain(content: Any) -> bool:
     """Return whether blocks of a message hold all that content blocks of ACP hold."""
-    return all(fields.mapping(it).get("type") in ("text", "image") for it in fields.items(content))
+    return all(fields.mapping(block).get("type") in ("text", "image") for block in fields.items(content))
 
 
 def acp_block(block: Json) -> Json | None:
@@ -64,8 +64,8 @@ def result_blocks(content: Any, raw_output: Any) -> list[Json]:
         raw_output: The member `rawOutput`, which counts if there is no content.
     """
     found: list[Json] = []
-    for it in fields.items(content):
-        part = fields.mapping(it)
+    for item in fields.items(content):
+        part = fields.mapping(item)
         match part.get("type"):
             case "content":
                 if (block := block_of(part.get("content"))) is not None:
@@ -83,8 +83,8 @@ def result_blocks(content: Any, raw_output: Any) -> list[Json]:
 def _diff(part: Json) -> str:
     old, new = fields.text(part.get("oldText")), fields.as_text(part.get("newText"))
     lines = [f"--- {fields.as_text(part.get('path'))}"]
-    lines += [f"-{it}" for it in (old or "")[:MAX_DIFF].splitlines()]
-    lines += [f"+{it}" for it in new[:MAX_DIFF].splitlines()]
+    lines += [f"-{line}" for line in (old or "")[:MAX_DIFF].splitlines()]
+    lines += [f"+{line}" for line in new[:MAX_DIFF].splitlines()]
     return "\n".join(lines)
 
 

@@ -121,7 +121,7 @@ class SessionsElsewhere:
             await self._recover()
             stored = await self._proxy.store.require(session_id)
             params = {"sessionId": session_id, "cwd": cwd or stored.cwd}
-            native = next((it for it in ("resume", "load") if it in self._proxy.can.native), None)
+            native = next((method for method in ("resume", "load") if method in self._proxy.can.native), None)
             try:
                 if native is None:
                     raise AgentRefused(jsonrpc.encoded(None))

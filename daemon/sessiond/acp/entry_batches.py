@@ -25,12 +25,12 @@ async def append_renamed(
         renamed: The new ids of entries by their former ones, to which new ones are added.
     """
     while True:
-        drafts = [_with_names(it, renamed) for it in batch]
+        drafts = [_with_names(entry, renamed) for entry in batch]
         try:
             await store.append(session_id, drafts)
         except RpcError as error:
             used = error.details.get("entryId")
-            draft = next((it for it in batch if renamed.get(it["id"], it["id"]) == used), None)
+            draft = next((entry for entry in batch if renamed.get(entry["id"], entry["id"]) == used), None)
             if error.kind != "idReused" or draft is None or draft["id"] in renamed:
                 raise
             own = draft["id"]
@@ -44,8 +44,8 @@ async def append_renamed(
 def batch_of(waiting: list[Json]) -> list[Json]:
     """Return the first entries that go into one request."""
     size = 0
-    for count, it in enumerate(waiting[:MAX_BATCH]):
-        size += size_of(it)
+    for count, entry in enumerate(waiting[:MAX_BATCH]):
+        size += size_of(entry)
         if size > MAX_BATCH_BYTES and count:
             return waiting[:count]
     return waiting[:MAX_BATCH]
@@ -56,11 +56,11 @@ def size_of(draft: Json) -> int:
     found = draft.get("message") or draft.get("data") or {}
     blocks = found.get("content") if isinstance(found, dict) else None
     texts = [
-        it.get("text") or it.get("thinking") or it.get("data") or ""
-        for it in blocks or []
-        if isinstance(it, dict)
+        block.get("text") or block.get("thinking") or block.get("data") or ""
+        for block in blocks or []
+        if isinstance(block, dict)
     ]
-    return 300 + sum(len(it) for it in texts if isinstance(it, str))
+    return 300 + sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _with_names(draft: Json, renamed: Mapping[str, str]) -> Json:

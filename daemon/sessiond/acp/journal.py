@@ -41,7 +41,7 @@ class TurnJournal:
         """Append a message: its kind, and JSON on one line. Raises `OSError`."""
         line = _line(kind, value)
         if self._is_empty:
-            line = b"".join([*(_line(*it) for it in self._head()), line])
+            line = b"".join([*(_line(*part) for part in self._head()), line])
             self._is_empty = False
         view = memoryview(line)
         while view:
@@ -88,7 +88,7 @@ class Orphan:
 def orphans(folder: str) -> Iterator[Orphan]:
     """Yield the journals whose processes have ended, the oldest first."""
     with contextlib.suppress(OSError):
-        for path in sorted(Path(folder).glob(f"*{_SUFFIX}"), key=lambda it: it.stat().st_mtime_ns):
+        for path in sorted(Path(folder).glob(f"*{_SUFFIX}"), key=lambda file: file.stat().st_mtime_ns):
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -89,9 +89,9 @@ class Proxy:
             for task in loops:
                 task.cancel()
             await self.background.cancel()
-            for it in await asyncio.gather(*loops, return_exceptions=True):
-                if isinstance(it, Exception) and it is not reported:
-                    self.report(str(it))
+            for error in await asyncio.gather(*loops, return_exceptions=True):
+                if isinstance(error, Exception) and error is not reported:
+                    self.report(str(error))
             for attached in self.attached.values():
                 attached.close()
             await self.agent.stop()
@@ -144,7 +144,7 @@ class Proxy:
             return None
         if envelope.method is UNSET:
             key = b"" if envelope.id is UNSET else jsonrpc.key(envelope.id)
-            return next((it for it in self.attached.values() if key in it.asked), None)
+            return next((session for session in self.attached.values() if key in session.asked), None)
         if envelope.method in self.handlers and envelope.method != "session/prompt":
             return None
         return self.attached.get(jsonrpc.session_id_of(envelope) or "")

@@ -96,12 +96,12 @@ class SessionRecorder:
         """Return the updates that show what has no entry yet: an open text, and calls that wait for their input."""
         found: list[Json] = []
         if (text := self._text) is not None:
-            kind = next(name for name, it in _KINDS.items() if it == text.kind)
+            kind = next(name for name, of_kind in _KINDS.items() if of_kind == text.kind)
             more = {} if text.message_id is None else {"messageId": text.message_id}
             block = {"type": "text", "text": "".join(text.parts)}
             found.append({"sessionUpdate": kind, "content": block, **more})
-        waiting = [it for it in self._calls.values() if not it.has_call]
-        return found + [{**it.known, "sessionUpdate": "tool_call"} for it in waiting]
+        waiting = [call for call in self._calls.values() if not call.has_call]
+        return found + [{**call.known, "sessionUpdate": "tool_call"} for call in waiting]
 
     # --- messages --------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class SessionRecorder:
             "stopReason": None if result is None else stop, "usage": usage, "contextUsage": self._context_usage,
             "error": error,
         }  # fmt: skip
-        self._custom(TURN_TYPE, {name: it for name, it in data.items() if it is not None})
+        self._custom(TURN_TYPE, {name: value for name, value in data.items() if value is not None})
         self.in_turn = False
 
     def close(self, stop_reason: str = "stop", usage: Any = None) -> None:
@@ -197,7 +197,7 @@ class SessionRecorder:
         self.drafts.append(
             {
                 "type": "custom", "id": entry_id, "parentId": text.last_chunk or self.parent_id,
-                "customType": CHUNK_TYPE, "data": {name: it for name, it in data.items() if it is not None},
+                "customType": CHUNK_TYPE, "data": {name: value for name, value in data.items() if value is not None},
             }
         )  # fmt: skip
         text.taken, text.last_chunk = len(text.parts), entry_id
@@ -286,7 +286,9 @@ def _usage_in(result: Json) -> Json | None:
 def _model_in(result: Json) -> str | None:
     """Return the model of a turn, if the agent names exactly one."""
     quota = fields.mapping(fields.mapping(result.get("_meta")).get("quota"))
-    names = {fields.text(fields.mapping(it).get("model")) for it in fields.items(quota.get("model_usage"))}
+    names = {
+        fields.text(fields.mapping(usage).get("model")) for usage in fields.items(quota.get("model_usage"))
+    }
     return names.pop() if len(names) == 1 else None
 
 

@@ -232,10 +232,15 @@ class SessionRecording:
 
     def _journal_head(self) -> list[tuple[str, bytes]]:
         assert self._recorder is not None
-        it, agent = self._recorder, self._store.agent
+        recorder, agent = self._recorder, self._store.agent
         session = JournalHead(agent.name, agent.dialect, self.native_id, self.cwd)
         turn = JournalTurn(
-            it.key, it.parent_id, it.takes_titles, it.model, it.counts_usage, self._session_id is not None
+            recorder.key,
+            recorder.parent_id,
+            recorder.takes_titles,
+            recorder.model,
+            recorder.counts_usage,
+            self._session_id is not None,
         )
         return [("session", msgspec.json.encode(session)), ("turn", msgspec.json.encode(turn))]
 

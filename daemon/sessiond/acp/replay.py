@@ -23,7 +23,7 @@ def updates(path: Iterable[Json]) -> Iterator[Json]:
                     yield from _of_block(block, _SPOKEN[role], fields.as_text(entry.get("id")))
             case "toolResult":
                 failed = message.get("isError") is True
-                shown = [{"type": "content", "content": it} for it in _shown(message.get("content"))]
+                shown = [{"type": "content", "content": block} for block in _shown(message.get("content"))]
                 yield {
                     "sessionUpdate": "tool_call_update", "toolCallId": fields.as_text(message.get("toolCallId")),
                     "status": "failed" if failed else "completed", "content": shown,
@@ -78,8 +78,8 @@ def _of_block(block: Json, kind: str, message_id: str) -> Iterator[Json]:
 def _blocks(content: Any) -> list[Json]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [it for it in fields.items(content) if isinstance(it, dict)]
+    return [block for block in fields.items(content) if isinstance(block, dict)]
 
 
 def _shown(content: Any) -> list[Json]:
-    return [found for it in _blocks(content) if (found := acp_block(it)) is not None]
+    return [found for block in _blocks(content) if (found := acp_block(block)) is not None]

@@ -119,7 +119,7 @@ class StoredStarts:
                 session.introduction = replay.introduction(path) if path else None
                 made.append(session)
 
-        started = {name: it for name, it in params.items() if name != "sessionId"}
+        started = {name: value for name, value in params.items() if name != "sessionId"}
         await self._proxy.calls.call("session/new", {"mcpServers": [], **started}, on_result)
         if not made:
             raise AgentRefused(jsonrpc.encoded({"code": jsonrpc.INTERNAL_ERROR, "message": "no sessionId"}))

@@ -82,9 +82,14 @@ class AcpMethods:
             client.refuse(envelope.request_id, error)
             return
         rows = [
-            {"sessionId": it.origin.session_id, "cwd": it.cwd, "title": it.title, "updatedAt": it.updated_at}
-            for it in page.sessions
-            if it.origin is not None
+            {
+                "sessionId": session.origin.session_id,
+                "cwd": session.cwd,
+                "title": session.title,
+                "updatedAt": session.updated_at,
+            }
+            for session in page.sessions
+            if session.origin is not None
         ]
         more = {} if page.next_cursor is None else {"nextCursor": page.next_cursor}
         client.reply(envelope.request_id, {"sessions": rows, **more})

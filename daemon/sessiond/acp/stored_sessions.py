@@ -159,10 +159,10 @@ class RecordedSessions:
         source = await self.find(source_id)
         if source is None or await self.find(native_id) is not None:
             return
-        path = [it for it in await self.path(source.session_id) if it.get("type") not in _OF_A_LOG]
+        path = [entry for entry in await self.path(source.session_id) if entry.get("type") not in _OF_A_LOG]
         made = await self.ensure(native_id, cwd, parent=source.session_id)
         for start in range(0, len(path), _COPIED):
-            drafts = [fields.without(it, entries.COMMAND_FIELD) for it in path[start : start + _COPIED]]
+            drafts = [fields.without(entry, entries.COMMAND_FIELD) for entry in path[start : start + _COPIED]]
             await self.append(made.session_id, drafts)
 
     async def path(self, session_id: str, leaf_id: str | UnsetType | None = UNSET) -> list[Entry]:

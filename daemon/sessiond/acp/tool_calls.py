@@ -28,7 +28,9 @@ class RecordedCall:
     def merge(self, update: Json) -> None:
         """Take the members that a message has."""
         meta = {**fields.mapping(self.known.get("_meta")), **fields.mapping(update.get("_meta"))}
-        self.known |= {name: it for name, it in update.items() if it is not None and name != "sessionUpdate"}
+        self.known |= {
+            name: value for name, value in update.items() if value is not None and name != "sessionUpdate"
+        }
         if meta:
             self.known["_meta"] = meta
 
@@ -65,7 +67,9 @@ class RecordedCall:
             name: self.known[name] for name in ("rawOutput", "locations") if self.known.get(name) is not None
         }
         diffs = [
-            it for it in fields.items(self.known.get("content")) if fields.mapping(it).get("type") == "diff"
+            part
+            for part in fields.items(self.known.get("content"))
+            if fields.mapping(part).get("type") == "diff"
         ]
         if diffs:
             details["diffs"] = diffs

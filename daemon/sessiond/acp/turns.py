@@ -62,10 +62,10 @@ class Turns:
         session = self._sessions.named_by_client(envelope)
         if session is None:
             return True
-        own = [it for it in session.waiting if it.client is client]
-        for it in own:
-            session.waiting.remove(it)
-            client.reply(it.envelope.request_id, {"stopReason": "cancelled"})
+        own = [prompt for prompt in session.waiting if prompt.client is client]
+        for prompt in own:
+            session.waiting.remove(prompt)
+            client.reply(prompt.envelope.request_id, {"stopReason": "cancelled"})
         return not own or (session.turn is not None and session.turn.client is client)
 
     async def _begin(self, session: RunningSession, prompt: QueuedPrompt) -> None:
@@ -116,7 +116,7 @@ async def _replay_ended(session: RunningSession) -> None:
 
 def _show_prompt(session: RunningSession, prompt: QueuedPrompt) -> None:
     """Show the other clients a prompt, which no agent repeats."""
-    others = [it for it in session.clients if it is not prompt.client]
+    others = [client for client in session.clients if client is not prompt.client]
     if others:
         for block in jsonrpc.mapping(prompt.envelope.params).get("prompt") or ():
             line = jsonrpc.update(session.id, {"sessionUpdate": "user_message_chunk", "content": block})
