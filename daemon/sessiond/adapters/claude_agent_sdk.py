@@ -152,7 +152,7 @@ class SessiondSessionStore:
 
 def _session_of(key: "SessionKey", lines: "list[SessionStoreEntry]") -> SdkSession:
     main_id = _id_of({"project_key": key["project_key"], "session_id": key["session_id"]})
-    folder = next((it for line in lines if (it := fields.text(line.get("cwd")))), None)
+    folder = next((cwd for line in lines if (cwd := fields.text(line.get("cwd")))), None)
     is_folder = folder is not None and os.path.isabs(folder) and "\0" not in folder  # noqa: PTH117
     named: Any = {name: value for name, value in key.items() if value}
     subpath = key.get("subpath")

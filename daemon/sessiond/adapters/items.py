@@ -36,7 +36,7 @@ def entries_of(item: Item, shown: Sequence[Entry], *, custom_type: str, name: st
     if not shown:
         return [{"type": "custom", "id": entry_id, "customType": custom_type, "data": text}]
     ids = [entry_id, *(f"{entry_id[:58]}-{number}" for number in range(1, len(shown)))]
-    found = [{**valid_json(entry), "id": it} for entry, it in zip(shown, ids, strict=True)]
+    found = [{**valid_json(entry), "id": entry_id} for entry, entry_id in zip(shown, ids, strict=True)]
     found[0][ITEM_FIELD] = text
     return found
 

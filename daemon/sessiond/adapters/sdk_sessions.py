@@ -227,7 +227,9 @@ def _refused(error: RpcError, items: Sequence[list[Entry]]) -> int | None:
     """Return the index of the item because of which an append was refused, or None."""
     if error.kind == "idReused":
         entry_id = error.details.get("entryId")
-        return next((at for at, it in enumerate(items) if any(entry["id"] == entry_id for entry in it)), None)
+        return next(
+            (at for at, item in enumerate(items) if any(entry["id"] == entry_id for entry in item)), None
+        )
     found = _entry_index(str(error.details.get("path"))) if error.kind == "invalidEntry" else None
     if found is None:
         return None
