@@ -64,7 +64,7 @@ def session_files(
         real = os.path.realpath(link)
         if is_below(real, roots) or real in reached:
             continue
-        if any(is_below(it, [real]) for it in roots):
+        if any(is_below(root, [real]) for root in roots):
             visited.problems[link] = LINK  # to what is above: the walk would not end
             continue
         links += yield from _below(agent, folder, link, visited, _LinkedFolders(link, real, reached))
@@ -83,14 +83,14 @@ def _below(
         visited.paths.append(above)
         try:
             with os.scandir(above) as entries:
-                for it in entries:
-                    if it.is_dir(follow_symlinks=False):
+                for item in entries:
+                    if item.is_dir(follow_symlinks=False):
                         if agent.storage == "files":
-                            waiting.append(it.path)
-                    elif agent.storage == "files" and _is_other_link(it, links, visited):
+                            waiting.append(item.path)
+                    elif agent.storage == "files" and _is_other_link(item, links, visited):
                         continue
-                    elif agent.is_session_file(it.path[len(folder) + 1 :]):
-                        yield it
+                    elif agent.is_session_file(item.path[len(folder) + 1 :]):
+                        yield item
         except OSError as error:
             visited.problems[above] = reason(error)
     return sorted(links)
@@ -142,12 +142,12 @@ def _is_other_link(entry: "os.DirEntry[str]", links: list[str], visited: Visited
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
     """Return whether a path is one of these folders, or below one."""
-    return any(path == it or path.startswith(f"{it.rstrip('/')}/") for it in folders)
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 def real_folders(agent: Agent, environ: Environ) -> list[str]:
     """Return the real paths of the folders of an agent."""
-    return [os.path.realpath(it) for it in agent.folders(environ)]
+    return [os.path.realpath(folder) for folder in agent.folders(environ)]
 
 
 def has_session_files(agent: Agent, environ: Environ) -> bool:

@@ -46,8 +46,20 @@ def detect_whole(data: bytes) -> str | None:
 def _of_value(whole: object) -> str | None:
     if isinstance(whole, dict):
         return next(
-            (it.name for it in DIALECTS.values() if it.detect_document and it.detect_document(whole)), None
+            (
+                dialect.name
+                for dialect in DIALECTS.values()
+                if dialect.detect_document and dialect.detect_document(whole)
+            ),
+            None,
         )
     if isinstance(whole, list):
-        return next((it.name for it in DIALECTS.values() if it.detect_array and it.detect_array(whole)), None)
+        return next(
+            (
+                dialect.name
+                for dialect in DIALECTS.values()
+                if dialect.detect_array and dialect.detect_array(whole)
+            ),
+            None,
+        )
     return None

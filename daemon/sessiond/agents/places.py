@@ -30,7 +30,7 @@ def account_home() -> str:
 def moved_folders(agent: Agent, environ: Environ) -> list[str]:
     """Return the folders of an agent that no process would find that has other variables than these, HOME included."""
     usual = agent.folders({"HOME": account_home()})
-    return [it for it in agent.folders(environ) if it not in usual]
+    return [folder for folder in agent.folders(environ) if folder not in usual]
 
 
 def variables_of(agents: Iterable[Agent], environ: Environ) -> dict[str, str]:
@@ -38,7 +38,7 @@ def variables_of(agents: Iterable[Agent], environ: Environ) -> dict[str, str]:
 
     A value that is not UTF-8 is left out, since neither a request nor the configuration can have it.
     """
-    names = dict.fromkeys(("HOME", *(it for agent in agents for it in agent.variables)))
+    names = dict.fromkeys(("HOME", *(variable for agent in agents for variable in agent.variables)))
     found = {name: value for name in names if (value := environ.get(name)) and valid_unicode(value) == value}
     return {
         name: value if value.startswith(("/", "~")) or name in _RELATIVE_TO_HOME else os.path.abspath(value)  # noqa: PTH100

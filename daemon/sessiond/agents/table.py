@@ -16,7 +16,7 @@ from sessiond.agents.pi.row import PI
 from sessiond.agents.qwen.row import QWEN
 
 AGENTS: Final[dict[str, Agent]] = {
-    it.name: it
-    for it in (CLAUDE_CODE, CODEX, GEMINI, OPENCODE, QWEN, PI, OH_MY_PI, COPILOT, CURSOR, CLINE, NOVA)
+    agent.name: agent
+    for agent in (CLAUDE_CODE, CODEX, GEMINI, OPENCODE, QWEN, PI, OH_MY_PI, COPILOT, CURSOR, CLINE, NOVA)
 }
 """The agents by name, in the order in which they are listed."""

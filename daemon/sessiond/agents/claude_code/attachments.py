@@ -93,7 +93,8 @@ def _inner_text(inner: dict[str, Any]) -> str | None:
     cells = [fields.mapping(cell) for cell in fields.items(inner.get("cells"))]
     sources = [cell.get("source") for cell in cells]
     texts = [
-        "".join(map(fields.as_text, it)) if isinstance(it, list) else fields.as_text(it) for it in sources
+        "".join(map(fields.as_text, source)) if isinstance(source, list) else fields.as_text(source)
+        for source in sources
     ]
     return "\n\n".join(texts) if texts else None
 
@@ -101,7 +102,7 @@ def _inner_text(inner: dict[str, Any]) -> str | None:
 def _text(attachment: dict[str, Any]) -> str:
     """Return the first text among the fields of an attachment."""
     found = (_words(attachment.get(name)) for name in _TEXTS)
-    return next((it for it in found if it.strip()), "")
+    return next((text for text in found if text.strip()), "")
 
 
 def _words(value: object) -> str:
@@ -109,7 +110,7 @@ def _words(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        texts = [it for name in _LINE if isinstance(it := value.get(name), str) and it]
+        texts = [text for name in _LINE if isinstance(text := value.get(name), str) and text]
         named = fields.text(fields.first(value, "path", "name"))
         state = fields.text(value.get("status"))
         return " ".join([*filter(None, (named, state and f"[{state}]")), *texts[:1]]) if texts else ""

@@ -12,4 +12,6 @@ def beside(path: str) -> dict[str, Any]:
     meta = os.path.splitext(path)[0] + ".meta.json"  # noqa: PTH122 - for each of many files, and pathlib is slow
     if not os.path.isfile(meta):  # noqa: PTH113
         return {}
-    return {name: it for name, it in object_of(Path(meta)).items() if isinstance(it, str | int | bool)}
+    return {
+        name: value for name, value in object_of(Path(meta)).items() if isinstance(value, str | int | bool)
+    }

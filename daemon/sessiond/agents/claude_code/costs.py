@@ -72,7 +72,7 @@ class TokenSums(msgspec.Struct):
             value: A `cost-state` line.
         """
         models = fields.mapping(value.get("modelUsage"))
-        sums = {_plain(name): _counts(fields.mapping(it)) for name, it in models.items()}
+        sums = {_plain(name): _counts(fields.mapping(model)) for name, model in models.items()}
         before, told = self.last, self.told.values()
         self.last, self.told = sums, {}
         if not self.is_usable or any(model not in sums for model, _ in told):
@@ -81,7 +81,9 @@ class TokenSums(msgspec.Struct):
         for model, counts in sums.items():
             own = [usage for name, usage in told if name == model]
             left = {
-                name: counts[name] - before.get(model, {}).get(name, 0) - sum(_count(it, name) for it in own)
+                name: counts[name]
+                - before.get(model, {}).get(name, 0)
+                - sum(_count(usage, name) for usage in own)
                 for name in counts
             }
             if min(left.values()) < 0:

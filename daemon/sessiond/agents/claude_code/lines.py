@@ -117,33 +117,33 @@ def merged(chain: list[ChainLine | SourceLine]) -> list[ChainLine | SourceLine]:
     found: list[ChainLine | SourceLine] = []
     through: dict[str, str | None] = {}
     speaking: ChainLine | None = None
-    for it in chain:
-        if not isinstance(it, ChainLine) or it.type not in SPEAKING:
-            if isinstance(it, ChainLine) and not it.has_text:
-                through[it.uuid] = through.get(it.parent or "", it.parent)
-            found.append(it)
+    for line in chain:
+        if not isinstance(line, ChainLine) or line.type not in SPEAKING:
+            if isinstance(line, ChainLine) and not line.has_text:
+                through[line.uuid] = through.get(line.parent or "", line.parent)
+            found.append(line)
             continue
-        if speaking is not None and _continues(speaking, it, through.get(it.parent or "", it.parent)):
-            speaking.parts.append(it)
+        if speaking is not None and _continues(speaking, line, through.get(line.parent or "", line.parent)):
+            speaking.parts.append(line)
             continue
-        it.parts = [it]
-        speaking, through = (it if it.type == "assistant" else None), {}
-        found.append(it)
+        line.parts = [line]
+        speaking, through = (line if line.type == "assistant" else None), {}
+        found.append(line)
     return found
 
 
-def _continues(speaking: ChainLine, it: ChainLine, parent: str | None) -> bool:
-    earlier_id, later_id = fields.text(speaking.message.get("id")), fields.text(it.message.get("id"))
+def _continues(speaking: ChainLine, line: ChainLine, parent: str | None) -> bool:
+    earlier_id, later_id = fields.text(speaking.message.get("id")), fields.text(line.message.get("id"))
     if (
-        it.type != "assistant"
+        line.type != "assistant"
         or earlier_id is None
         or earlier_id != later_id
-        or it.is_aside != speaking.is_aside
+        or line.is_aside != speaking.is_aside
         or is_complete(speaking)
     ):
         return False
     uuids = {part.uuid for part in speaking.parts}
-    return it.uuid not in uuids and (parent is None or parent in uuids or parent == speaking.parent)
+    return line.uuid not in uuids and (parent is None or parent in uuids or parent == speaking.parent)
 
 
 def is_complete(message: ChainLine) -> bool:
@@ -151,13 +151,19 @@ def is_complete(message: ChainLine) -> bool:
 
     If the answer was not streamed, each part has the reason. The last part then calls a tool, or has a text.
     """
-    stops = [it for part in message.parts if (it := fields.text(part.message.get("stop_reason"))) is not None]
+    stops = [
+        reason
+        for part in message.parts
+        if (reason := fields.text(part.message.get("stop_reason"))) is not None
+    ]
     if not stops:
         return False
     kinds = [kind for part in message.parts for kind in _kinds(part)]
     if stops[-1] == "tool_use":
-        return any(it.endswith("tool_use") for it in kinds)
-    return stops[-1] not in ("end_turn", "stop_sequence") or any(not it.endswith("thinking") for it in kinds)
+        return any(kind.endswith("tool_use") for kind in kinds)
+    return stops[-1] not in ("end_turn", "stop_sequence") or any(
+        not kind.endswith("thinking") for kind in kinds
+    )
 
 
 def _kinds(part: ChainLine) -> list[str]:
@@ -197,13 +203,13 @@ def preserved(boundary: ChainLine) -> Preserved:
     data = fields.mapping(boundary.value.get("compactMetadata"))
     segment = fields.mapping(data.get("preservedSegment"))
     uuids = [
-        it
-        for it in fields.items(fields.mapping(data.get("preservedMessages")).get("uuids"))
-        if isinstance(it, str)
+        uuid
+        for uuid in fields.items(fields.mapping(data.get("preservedMessages")).get("uuids"))
+        if isinstance(uuid, str)
     ]
     if not uuids:
         ends = (fields.text(segment.get("headUuid")), fields.text(segment.get("tailUuid")))
-        uuids = list(dict.fromkeys(it for it in ends if it is not None))
+        uuids = list(dict.fromkeys(end for end in ends if end is not None))
     return Preserved(tuple(dict.fromkeys(uuids)))
 
 
@@ -243,29 +249,29 @@ def in_place(
     moved: dict[str, Preserved] = {}
     ordered: list[ChainLine | SourceLine] = []
     seen: set[str] = set()
-    for place, it in enumerate(whole):
-        if isinstance(it, ChainLine) and it.is_boundary:
-            segment = preserved(it)
+    for place, item in enumerate(whole):
+        if isinstance(item, ChainLine) and item.is_boundary:
+            segment = preserved(item)
             late = {line.uuid: line for line in _late(whole[place + 1 :], segment)} if segment.uuids else {}
             for uuid in segment.uuids:
                 if uuid in late and uuid not in seen and uuid not in there:
                     moved[uuid] = segment
                     ordered.append(late[uuid])
-        if not isinstance(it, ChainLine) or it.uuid not in moved or it.uuid in seen:
-            ordered.append(it)
-        if isinstance(it, ChainLine):
-            seen.update(part.uuid for part in it.parts or [it])
+        if not isinstance(item, ChainLine) or item.uuid not in moved or item.uuid in seen:
+            ordered.append(item)
+        if isinstance(item, ChainLine):
+            seen.update(part.uuid for part in item.parts or [item])
     return ordered, moved
 
 
 def _late(after: Iterable[ChainLine | SourceLine], segment: Preserved) -> Iterator[ChainLine]:
     """Yield the messages that a compaction preserves among the lines after its boundary."""
-    for it in after:
-        if not isinstance(it, ChainLine):
+    for line in after:
+        if not isinstance(line, ChainLine):
             continue
-        if it.uuid in segment.uuids:
-            yield it
-        elif (it.type in SPEAKING and not it.is_summary) or it.is_boundary:
+        if line.uuid in segment.uuids:
+            yield line
+        elif (line.type in SPEAKING and not line.is_summary) or line.is_boundary:
             return
 
 
@@ -280,28 +286,28 @@ def in_order(
         moved: The uuids that `in_place` moved to before a compaction. They do not wait for their parents, which may
             be its summary.
     """
-    missing = {part.uuid for it in whole if isinstance(it, ChainLine) for part in it.parts or [it]}
+    missing = {part.uuid for line in whole if isinstance(line, ChainLine) for part in line.parts or [line]}
     waiting: dict[str, list[ChainLine]] = {}
     ordered: list[ChainLine | SourceLine] = []
 
-    def place(it: ChainLine | SourceLine) -> None:
-        ready = [it]
+    def place(line: ChainLine | SourceLine) -> None:
+        ready = [line]
         while ready:
-            it = ready.pop()
-            ordered.append(it)
-            for part in (it.parts or [it]) if isinstance(it, ChainLine) else ():
+            line = ready.pop()
+            ordered.append(line)
+            for part in (line.parts or [line]) if isinstance(line, ChainLine) else ():
                 missing.discard(part.uuid)
                 ready += reversed(waiting.pop(part.uuid, []))
 
-    for it in whole:
-        if isinstance(it, ChainLine) and not it.is_boundary and it.uuid not in moved:
-            parent, own = it.parent, [part.uuid for part in it.parts or [it]]
+    for line in whole:
+        if isinstance(line, ChainLine) and not line.is_boundary and line.uuid not in moved:
+            parent, own = line.parent, [part.uuid for part in line.parts or [line]]
             if parent in missing and parent not in there and parent not in own:
-                waiting.setdefault(parent, []).append(it)
+                waiting.setdefault(parent, []).append(line)
                 continue
-        place(it)
+        place(line)
     while waiting:
-        first = min((it for some in waiting.values() for it in some), key=lambda it: it.line.place)
+        first = min((line for some in waiting.values() for line in some), key=lambda line: line.line.place)
         some = waiting[first.parent or ""]
         some.remove(first)
         if not some:
@@ -321,19 +327,19 @@ def unfinished(whole: list[ChainLine | SourceLine], known: Container[str]) -> in
         known: The uuids of all lines of the file.
     """
     said = [
-        (place, it)
-        for place, it in enumerate(whole)
-        if isinstance(it, ChainLine) and (it.type in SPEAKING or it.is_boundary)
+        (place, line)
+        for place, line in enumerate(whole)
+        if isinstance(line, ChainLine) and (line.type in SPEAKING or line.is_boundary)
     ]
     if not said:
         return None
     place, last = said[-1]
     if last.is_boundary:
         return place
-    boundary = next(((at, it) for at, it in reversed(said) if it.is_boundary), None)
+    boundary = next(((at, line) for at, line in reversed(said) if line.is_boundary), None)
     if boundary is not None and _awaits_more(boundary[1], known):
         named = preserved(boundary[1]).uuids
-        if all(it.is_summary or it.uuid in named for at, it in said if at > boundary[0]):
+        if all(line.is_summary or line.uuid in named for at, line in said if at > boundary[0]):
             return boundary[0]
     is_split = last.type == "assistant" and fields.text(last.message.get("id")) is not None
     return place if is_split and not is_complete(last) else None

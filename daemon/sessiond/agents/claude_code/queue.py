@@ -47,5 +47,7 @@ class PromptQueue(msgspec.Struct):
         return []
 
     def _remove(self, text: str | None) -> list[WaitingPrompt]:
-        place = next((n for n, it in enumerate(self.waiting) if text is None or it.text == text), None)
+        place = next(
+            (n for n, prompt in enumerate(self.waiting) if text is None or prompt.text == text), None
+        )
         return [] if place is None else [self.waiting.pop(place)]

@@ -55,7 +55,7 @@ _TITLES: Final = (
     ("summary", "summary"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("custom-title", "customTitle"),
 )  # fmt: skip
 """Types of lines with a title and their fields, the best title last."""
-_OTHERS: Final = frozenset((*(it[0] for it in _TITLES), "queue-operation", "tag", "last-prompt"))
+_OTHERS: Final = frozenset((*(title[0] for title in _TITLES), "queue-operation", "tag", "last-prompt"))
 """Types of lines that say something beside the conversation, with an id or without."""
 _ROOTS: Final = frozenset(("user", "assistant", "system", "attachment", "progress"))
 """Types of lines that begin a conversation if they name no parent."""
@@ -97,7 +97,7 @@ class ClaudeReader:
         self._source = source
         self._builder = ImportBuilder(NAME, source)
         self._state = ClaudeState() if state is None else msgspec.msgpack.decode(state, type=ClaudeState)
-        self._held = [it.line for it in self._state.held]
+        self._held = [line.line for line in self._state.held]
         self._known: Container[str] = ()  # the uuids of all lines
         self._moved: dict[str, Preserved] = {}
         self.is_behind = False
@@ -111,7 +111,7 @@ class ClaudeReader:
         """Return the state behind the lines that were taken, for another reader that goes on."""
         state = self._state
         state.builder = self._builder.state()
-        state.held = [HeldLine.of(it) for it in self._held]
+        state.held = [HeldLine.of(line) for line in self._held]
         return msgspec.msgpack.encode(state)
 
     def take(self, lines: Iterable[SourceLine]) -> None:
@@ -131,20 +131,20 @@ class ClaudeReader:
         state, builder = self._state, self._builder
         builder.leaf = self._leaf()
         builder.report.held_back_count = len(state.queue.waiting) + sum(
-            chain_line(it) is not None for it in self._held
+            chain_line(line) is not None for line in self._held
         )
         return builder.finish()
 
     def _take(self, found: list[SourceLine], *, is_end: bool) -> None:
         state, builder = self._state, self._builder
         chain = [chain_line(line) or line for line in found]
-        links = [it for it in chain if isinstance(it, ChainLine)]
+        links = [line for line in chain if isinstance(line, ChainLine)]
         if not is_end:
             self._identify(found, links)
         if builder.timestamp is None:
             builder.begin(line.value.get("timestamp") for line in found if line.value is not None)
         whole = merged(chain)
-        self._known = ChainMap[str, Any]({it.uuid: it for it in links}, state.links)
+        self._known = ChainMap[str, Any]({link.uuid: link for link in links}, state.links)
         held_from = None
         if not is_end:
             held_from = len(whole) if builder.timestamp is None else self._held_from(whole)
@@ -157,7 +157,7 @@ class ClaudeReader:
                 builder.preserve_unreadable(step)
             else:
                 self._take_other(step, step.value)
-        state.line_count = max([state.line_count, *(it.number for it in found[-1:])])
+        state.line_count = max([state.line_count, *(line.number for line in found[-1:])])
 
     def _held_from(self, whole: list[ChainLine | SourceLine]) -> int | None:
         """Return the index from which lines wait for later ones; None if none does."""
@@ -175,18 +175,18 @@ class ClaudeReader:
         """
         seen: set[str] = set(self._state.links)
         second = None
-        for place, it in enumerate(whole):
-            if not isinstance(it, ChainLine):
+        for place, line in enumerate(whole):
+            if not isinstance(line, ChainLine):
                 continue
-            if it.parent in seen:
+            if line.parent in seen:
                 self._state.is_linked = True
                 return None
-            if seen and it.type == "assistant" and not it.is_aside:
+            if seen and line.type == "assistant" and not line.is_aside:
                 self._state.is_linked = False
                 return None
-            if seen and second is None and it.parent is None:
+            if seen and second is None and line.parent is None:
                 second = place
-            seen.update(part.uuid for part in it.parts or [it])
+            seen.update(part.uuid for part in line.parts or [line])
         return second
 
     def _identify(self, found: Iterable[SourceLine], links: Iterable[ChainLine]) -> None:
@@ -199,7 +199,7 @@ class ClaudeReader:
         builder.origin |= self._source.beside
         if not state.line_count:
             builder.take_mark(values[0].get(copy_mark.MARK) if values else None)
-            if next(filter(None, (prompter(it.value) for it in links)), None) == "program":
+            if next(filter(None, (prompter(link.value) for link in links)), None) == "program":
                 builder.origin["automated"] = True
         for name, value in (("cwd", state.cwd), ("userType", "external"), ("sessionId", state.session)):
             if value is not None:
@@ -211,9 +211,9 @@ class ClaudeReader:
         state.session = state.session or _first_text(values, "sessionId")
         state.cwd = state.cwd or _first_text(values, "cwd")
         state.version = state.version or _first_text(values, "version")
-        state.has_main = state.has_main or any(not it.is_aside for it in links)
+        state.has_main = state.has_main or any(not link.is_aside for link in links)
         if state.forked_from is None:
-            forks = (fields.mapping(it.value.get("forkedFrom")) for it in links)
+            forks = (fields.mapping(link.value.get("forkedFrom")) for link in links)
             state.forked_from = _first_text(forks, "sessionId")
         state.project = state.project or self._project(values)
 
@@ -244,115 +244,115 @@ class ClaudeReader:
         The lines of a session may have been written elsewhere: the user changes the folder, or moves the project.
         """
         above = fields.as_text(self._source.beside.get("sourcePath")).split("/")[:-1]
-        projects = {it[:_MAX_PROJECT] for it in above}
-        named = dict.fromkeys(it for value in values if (it := fields.text(value.get("cwd"))))
-        return next((it for it in named if _NOT_IN_PROJECT.sub("-", it)[:_MAX_PROJECT] in projects), None)
+        projects = {name[:_MAX_PROJECT] for name in above}
+        named = dict.fromkeys(cwd for value in values if (cwd := fields.text(value.get("cwd"))))
+        return next((cwd for cwd in named if _NOT_IN_PROJECT.sub("-", cwd)[:_MAX_PROJECT] in projects), None)
 
     # --- the chain -------------------------------------------------------------------------------------
 
-    def _take_link(self, it: ChainLine) -> None:
+    def _take_link(self, line: ChainLine) -> None:
         builder, state = self._builder, self._state
-        state.sums.pass_line(it.value)
-        self._note_prompter(it)
-        at = builder.time_of(it.value.get("timestamp"))
-        self.is_behind = self.is_behind or it.uuid in state.missing
-        digest = _digest(it)
-        if self._is_repeat(it, digest):
+        state.sums.pass_line(line.value)
+        self._note_prompter(line)
+        at = builder.time_of(line.value.get("timestamp"))
+        self.is_behind = self.is_behind or line.uuid in state.missing
+        digest = _digest(line)
+        if self._is_repeat(line, digest):
             builder.count("repeated")
-            state.is_repeating = it.uuid not in state.preserved
+            state.is_repeating = line.uuid not in state.preserved
             if not state.is_repeating:  # written again because the conversation goes on behind it
-                state.leaf.take_link(it.uuid, self._parent_of, is_visible=self._can_be_leaf(it))
+                state.leaf.take_link(line.uuid, self._parent_of, is_visible=self._can_be_leaf(line))
             return
         state.is_repeating = False
-        if it.is_boundary:
+        if line.is_boundary:
             self._flush_boundary()
-            state.boundary = HeldLine.of(it.line)
+            state.boundary = HeldLine.of(line.line)
             return
         boundary = self._pending_boundary()
-        if boundary is not None and not it.is_summary and it.parent == boundary.uuid:
+        if boundary is not None and not line.is_summary and line.parent == boundary.uuid:
             self._flush_boundary()
-        if it.is_summary and boundary is not None:
-            self._take_compaction(it, None, at)
+        if line.is_summary and boundary is not None:
+            self._take_compaction(line, None, at)
         else:
-            above = self._above(it)
-            parent = self._on(above, it)
+            above = self._above(line)
+            parent = self._on(above, line)
             link = ChainLink(parent, above)
-            if it.is_summary:
-                self._take_compaction(it, parent, at)
-            elif it.type == "assistant" and isinstance(it.message.get("content"), list | str):
-                self._take_assistant(it, parent, at, link)
-            elif it.type == "user" and isinstance(it.message.get("content"), list | str):
-                self._take_user(it, parent, at, link)
-            elif not self._take_attachment(it, parent, at, link):
-                self._preserve_link(it, link)
-        state.links[it.uuid].digest = digest
-        for part in it.parts or [it]:
-            state.leaf.take_link(part.uuid, self._parent_of, is_visible=self._can_be_leaf(it))
+            if line.is_summary:
+                self._take_compaction(line, parent, at)
+            elif line.type == "assistant" and isinstance(line.message.get("content"), list | str):
+                self._take_assistant(line, parent, at, link)
+            elif line.type == "user" and isinstance(line.message.get("content"), list | str):
+                self._take_user(line, parent, at, link)
+            elif not self._take_attachment(line, parent, at, link):
+                self._preserve_link(line, link)
+        state.links[line.uuid].digest = digest
+        for part in line.parts or [line]:
+            state.leaf.take_link(part.uuid, self._parent_of, is_visible=self._can_be_leaf(line))
 
-    def _note_prompter(self, it: ChainLine) -> None:
+    def _note_prompter(self, line: ChainLine) -> None:
         """Record a change between prompts of a program and prompts of a person, after those that the origin tells.
 
         A session in which a person has typed remains one of a person.
         """
-        now, before = prompter(it.value), self._state.prompter
+        now, before = prompter(line.value), self._state.prompter
         if now is None or before in (now, "person"):
             return
         self._state.prompter = now
         if before is not None or (now == "program" and "automated" not in self._builder.origin):
-            self._builder.record_takeover(it.line, by=now)
+            self._builder.record_takeover(line.line, by=now)
 
-    def _can_be_leaf(self, it: ChainLine) -> bool:
-        return it.is_visible and (self._is_subagent or not it.is_aside)
+    def _can_be_leaf(self, line: ChainLine) -> bool:
+        return line.is_visible and (self._is_subagent or not line.is_aside)
 
-    def _is_repeat(self, it: ChainLine, digest: str) -> bool:
+    def _is_repeat(self, line: ChainLine, digest: str) -> bool:
         """Return whether the line repeats an earlier one, also a message that a compaction wrote again."""
-        before = self._state.links.get(it.uuid)
+        before = self._state.links.get(line.uuid)
         if before is None or before.digest != digest:
             return False
-        is_same_place = it.parent == before.parent or it.parent not in self._state.links
-        return is_same_place or it.uuid in self._state.preserved
+        is_same_place = line.parent == before.parent or line.parent not in self._state.links
+        return is_same_place or line.uuid in self._state.preserved
 
-    def _put(self, it: ChainLine, link: ChainLink, made: str | None) -> None:
+    def _put(self, line: ChainLine, link: ChainLink, made: str | None) -> None:
         """Record the entry that a line became, and that it is the last line of its chain."""
-        self._state.links[it.uuid] = link
+        self._state.links[line.uuid] = link
         link.entry = made
-        self._note_last(it.chain, it.uuid, made)
+        self._note_last(line.chain, line.uuid, made)
 
     def _note_last(self, chain: str, uuid: str, made: str | None) -> None:
         if made is not None:
             self._state.last[chain], self._state.last_entries[chain] = uuid, made
 
-    def _preserve_link(self, it: ChainLine, link: ChainLink) -> None:
+    def _preserve_link(self, line: ChainLine, link: ChainLink) -> None:
         """Store a link without a counterpart unchanged. Its children get its parent."""
         above = self._state.links.get(link.parent or "")
         if above is not None:
             link.turn, link.is_result = above.turn, above.is_result
-        self._put(it, link, link.entry)
-        if it.type in _OTHERS:
-            self._take_other(it.line, it.value)
+        self._put(line, link, link.entry)
+        if line.type in _OTHERS:
+            self._take_other(line.line, line.value)
             return
-        subtype = fields.text(it.value.get("subtype"))
-        kind = f"{it.type}.{subtype}" if subtype else it.type
-        if it.type in ("user", "assistant"):
-            self._builder.report.add_problem(it.line.number, f"a {it.type} line without content")
-            kind = f"{it.type} without content"
-        self._builder.preserve(it.line, kind or "without a type", "it has no counterpart in sessiond")
+        subtype = fields.text(line.value.get("subtype"))
+        kind = f"{line.type}.{subtype}" if subtype else line.type
+        if line.type in ("user", "assistant"):
+            self._builder.report.add_problem(line.line.number, f"a {line.type} line without content")
+            kind = f"{line.type} without content"
+        self._builder.preserve(line.line, kind or "without a type", "it has no counterpart in sessiond")
 
     def _parent_of(self, uuid: str) -> str | None:
         link = self._state.links.get(uuid)
         return None if link is None else link.parent
 
-    def _above(self, it: ChainLine) -> str | None:
+    def _above(self, line: ChainLine) -> str | None:
         """Return the uuid of the line that a line is placed below. None: it begins a conversation.
 
         A parent that is nowhere in the file is replaced by the line before, on the same chain.
         """
-        state, parent = self._state, it.parent
-        before = state.last.get(it.chain)
-        if it.uuid in self._moved:  # written only after the summary
-            return self._moved[it.uuid].before(it.uuid) or state.last.get(_MAIN)
-        if parent is None and it.type not in _ROOTS:
-            logical = fields.text(it.value.get("logicalParentUuid"))
+        state, parent = self._state, line.parent
+        before = state.last.get(line.chain)
+        if line.uuid in self._moved:  # written only after the summary
+            return self._moved[line.uuid].before(line.uuid) or state.last.get(_MAIN)
+        if parent is None and line.type not in _ROOTS:
+            logical = fields.text(line.value.get("logicalParentUuid"))
             return logical if logical in state.links else before
         if parent is None:
             return None if state.is_linked else before
@@ -361,7 +361,7 @@ class ClaudeReader:
             return parent
         reason = "leads back to itself" if parent in self._known else "is not in the file"
         instead = "it becomes a root" if before is None else "the line before it on its chain takes its place"
-        self._builder.report.add_problem(it.line.number, f"its parent {reason}: {parent:.80}; {instead}")
+        self._builder.report.add_problem(line.line.number, f"its parent {reason}: {parent:.80}; {instead}")
         state.missing.add(parent)
         return before
 
@@ -380,34 +380,34 @@ class ClaudeReader:
     def _turn_of(self, link: ChainLink | None) -> AnswerTurn | None:
         return None if link is None or link.turn < 0 else self._state.turns[link.turn]
 
-    def _take_assistant(self, it: ChainLine, parent: str | None, at: str, link: ChainLink) -> None:
+    def _take_assistant(self, line: ChainLine, parent: str | None, at: str, link: ChainLink) -> None:
         builder, state = self._builder, self._state
-        parts = [part.message for part in it.parts if isinstance(part.message.get("content"), list | str)]
-        failed = it.value.get("isApiErrorMessage") is True
-        cost = next((found for part in reversed(it.parts) if (found := _cost(part.value))), 0)
+        parts = [part.message for part in line.parts if isinstance(part.message.get("content"), list | str)]
+        failed = line.value.get("isApiErrorMessage") is True
+        cost = next((found for part in reversed(line.parts) if (found := _cost(part.value))), 0)
         message = claude_messages.assistant(parts, at=at, cost=cost, synthetic_is_error=failed)
         state.sums.tell(message)
-        name = it.parts[-1].uuid
-        payload = {"message": message, **self._foreign(it.parts[-1])}
-        made = builder.add(it.line, name, parent, "message", payload, at=at)
+        name = line.parts[-1].uuid
+        payload = {"message": message, **self._foreign(line.parts[-1])}
+        made = builder.add(line.line, name, parent, "message", payload, at=at)
         for block in message["content"]:
             if block.get("type") == "toolCall":
                 state.tools[block["id"]] = block["name"]
         above = state.links.get(link.parent or "")
         turn = self._turn_of(above)
-        if above is not None and turn is not None and _continues(turn, it):
+        if above is not None and turn is not None and _continues(turn, line):
             turn.tail, link.turn = made, above.turn
         else:
             link.turn = len(state.turns)
-            state.turns.append(AnswerTurn(made, fields.text(it.message.get("id")), made, set()))
+            state.turns.append(AnswerTurn(made, fields.text(line.message.get("id")), made, set()))
         over = link.parent
-        for part in it.parts:
+        for part in line.parts:
             builder.count("assistant")
             self._put(part, ChainLink(made, over, turn=link.turn), made)
             over = part.uuid
 
-    def _take_user(self, it: ChainLine, parent: str | None, at: str, link: ChainLink) -> None:
-        builder, content = self._builder, it.message.get("content")
+    def _take_user(self, line: ChainLine, parent: str | None, at: str, link: ChainLink) -> None:
+        builder, content = self._builder, line.message.get("content")
         messages: list[tuple[str, dict[str, Any]]] = []
         spoken: list[Any] = []
         for block in fields.items(content):
@@ -417,33 +417,35 @@ class ClaudeReader:
             else:
                 spoken.append(block)
         if isinstance(content, str) or spoken or not messages:
-            messages.append(self._user_entry(it, content if isinstance(content, str) else spoken, at))
-        foreign, made = self._foreign(it), parent
+            messages.append(self._user_entry(line, content if isinstance(content, str) else spoken, at))
+        foreign, made = self._foreign(line), parent
         for number, (type, payload) in enumerate(messages, 1):
             is_last = number == len(messages)
-            name = it.uuid if is_last else f"{it.uuid[:58]}-{number}"
-            made = builder.add(it.line, name, made, type, {**payload, **(foreign if is_last else {})}, at=at)
-        results = it.result_ids
+            name = line.uuid if is_last else f"{line.uuid[:58]}-{number}"
+            made = builder.add(
+                line.line, name, made, type, {**payload, **(foreign if is_last else {})}, at=at
+            )
+        results = line.result_ids
         above = self._state.links.get(link.parent or "")
         turn = self._turn_of(above) if results else None
         if above is not None and turn is not None and made is not None:
             turn.tail = made
             turn.answered.update(results)
             link.turn, link.is_result = above.turn, True
-        self._put(it, link, made)
-        builder.count("tool result" if results else "meta" if it.value.get("isMeta") is True else "user")
+        self._put(line, link, made)
+        builder.count("tool result" if results else "meta" if line.value.get("isMeta") is True else "user")
 
-    def _take_attachment(self, it: ChainLine, parent: str | None, at: str, link: ChainLink) -> bool:
+    def _take_attachment(self, line: ChainLine, parent: str | None, at: str, link: ChainLink) -> bool:
         """Add an attachment as an entry. Returns False if it is none that has a text."""
-        attachment = it.attachment
+        attachment = line.attachment
         made = claude_attachments.entry_of(attachment, custom_type=NAME, at=at) if attachment else None
         source = self._state.links.get(fields.as_text(attachment.get("source_uuid")))
         if made is None or (source is not None and source.digest):
             return False
         type, payload = made
-        foreign = self._foreign(it, attachment=claude_attachments.rest_of(attachment))
-        added = self._builder.add(it.line, it.uuid, parent, type, {**payload, **foreign}, at=at)
-        self._put(it, link, added)
+        foreign = self._foreign(line, attachment=claude_attachments.rest_of(attachment))
+        added = self._builder.add(line.line, line.uuid, parent, type, {**payload, **foreign}, at=at)
+        self._put(line, link, added)
         if claude_attachments.is_prompt(attachment):
             self._note_prompt(attachment.get("prompt"))
         self._builder.count(f"attachment {fields.as_text(attachment.get('type'))}")
@@ -454,16 +456,16 @@ class ClaudeReader:
 
     def _take_unsent(self, at_line: SourceLine, prompts: list[WaitingPrompt]) -> None:
         """Add prompts that were typed and that left the queue unsent at a line. They are beside the conversation."""
-        for it in prompts:
-            if fields.digest(it.text.strip()) not in self._state.prompts:
-                payload = {"customType": f"{NAME}.unsentPrompt", "content": it.text, "display": True}
-                name = f"line-{it.key}"
-                self._builder.add_beside(at_line, "custom_message", payload, at=it.at, name=name)
+        for prompt in prompts:
+            if fields.digest(prompt.text.strip()) not in self._state.prompts:
+                payload = {"customType": f"{NAME}.unsentPrompt", "content": prompt.text, "display": True}
+                name = f"line-{prompt.key}"
+                self._builder.add_beside(at_line, "custom_message", payload, at=prompt.at, name=name)
 
-    def _user_entry(self, it: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
+    def _user_entry(self, line: ChainLine, content: Any, at: str) -> tuple[str, dict[str, Any]]:
         """Return the entry type and payload of a user line. Text inserted by the program becomes a custom message."""
         message = claude_messages.user(content, at=at)
-        if it.value.get("isMeta") is not True and claude_attachments.is_human(it.value.get("origin")):
+        if line.value.get("isMeta") is not True and claude_attachments.is_human(line.value.get("origin")):
             self._note_prompt(content)
             return "message", {"message": message}
         return "custom_message", {
@@ -477,19 +479,19 @@ class ClaudeReader:
         held = self._state.boundary
         return None if held is None else chain_line(held.line)
 
-    def _take_compaction(self, it: ChainLine, parent: str | None, at: str) -> None:
+    def _take_compaction(self, line: ChainLine, parent: str | None, at: str) -> None:
         """Add a summary and the boundary before it as one compaction."""
         state, boundary = self._state, self._pending_boundary()
         state.boundary = None
-        above = it.parent
+        above = line.parent
         if boundary is not None:
             above, parent = self._logical_parent(boundary)
         elif parent is None:
             above, parent = state.last.get(_MAIN), state.last_entries.get(_MAIN)
-        text = claude_messages.plain_text(it.message.get("content"))
-        made = self._compact(boundary or it, text, above, parent, boundary, at)
+        text = claude_messages.plain_text(line.message.get("content"))
+        made = self._compact(boundary or line, text, above, parent, boundary, at)
         if boundary is not None:
-            state.links[it.uuid] = ChainLink(made, boundary.uuid)
+            state.links[line.uuid] = ChainLink(made, boundary.uuid)
         self._builder.count("compaction summary")
 
     def _flush_boundary(self) -> None:
@@ -504,7 +506,7 @@ class ClaudeReader:
 
     def _compact(
         self,
-        it: ChainLine,
+        line: ChainLine,
         summary: str,
         above: str | None,
         parent: str | None,
@@ -516,20 +518,20 @@ class ClaudeReader:
         head = state.links.get(segment.head or "")
         payload = {
             "summary": summary, "firstKeptEntryId": None if head is None else head.entry,
-            "tokensBefore": tokens_before(boundary), **self._foreign(it),
+            "tokensBefore": tokens_before(boundary), **self._foreign(line),
         }  # fmt: skip
-        made = self._builder.add(it.line, it.uuid, parent, "compaction", payload, at=at)
-        state.links[it.uuid] = ChainLink(made, above)
+        made = self._builder.add(line.line, line.uuid, parent, "compaction", payload, at=at)
+        state.links[line.uuid] = ChainLink(made, above)
         if segment.uuids:
             state.preserved.update(dict.fromkeys(segment.uuids, len(state.segments)))
             state.segments.append(segment.uuids)
         if boundary is not None:
             self._builder.count("compaction")
-            state.leaf.take_link(it.uuid, self._parent_of, is_visible=False)
+            state.leaf.take_link(line.uuid, self._parent_of, is_visible=False)
         if segment.tail is not None:
-            tail = state.links.setdefault(segment.tail, ChainLink(made, it.uuid))
+            tail = state.links.setdefault(segment.tail, ChainLink(made, line.uuid))
             tail.entry, tail.turn, tail.is_result = made, -1, False
-        self._note_last(_MAIN, it.uuid, made)
+        self._note_last(_MAIN, line.uuid, made)
         return made
 
     def _logical_parent(self, boundary: ChainLine) -> tuple[str | None, str | None]:
@@ -587,17 +589,17 @@ class ClaudeReader:
             }  # fmt: skip
             self._builder.add_beside(line, "model_usage", entry)
 
-    def _foreign(self, it: ChainLine, **replaced: Any) -> dict[str, Any]:
+    def _foreign(self, line: ChainLine, **replaced: Any) -> dict[str, Any]:
         """Return the other fields of a line, without fields whose value is unchanged since the line before."""
-        values = {**it.value, **replaced} if replaced else it.value
+        values = {**line.value, **replaced} if replaced else line.value
         rest = {
             name: value
             for name, value in values.items()
             if name not in _PLACED and value not in (None, False)
         }
         for name in _CARRIED:
-            if name in it.value and it.value[name] != self._state.carried.get(name):
-                rest[name] = self._state.carried[name] = it.value[name]
+            if name in line.value and line.value[name] != self._state.carried.get(name):
+                rest[name] = self._state.carried[name] = line.value[name]
         return {"foreign": rest} if rest else {}
 
     def _leaf(self) -> str | None:
@@ -614,16 +616,16 @@ class ClaudeReader:
 
 def _lines(held: Iterable[ChainLine | SourceLine]) -> list[SourceLine]:
     """Return lines in the order of the file, with the parts of each message apart."""
-    parts = (part for it in held for part in (_parts(it) if isinstance(it, ChainLine) else [it]))
-    return sorted(parts, key=lambda it: it.place)
+    parts = (part for line in held for part in (_parts(line) if isinstance(line, ChainLine) else [line]))
+    return sorted(parts, key=lambda part: part.place)
 
 
-def _parts(it: ChainLine) -> list[SourceLine]:
-    return [part.line for part in it.parts or [it]]
+def _parts(line: ChainLine) -> list[SourceLine]:
+    return [part.line for part in line.parts or [line]]
 
 
 def _first_text(values: Iterable[dict[str, Any]], name: str) -> str | None:
-    return next((it for value in values if (it := fields.text(value.get(name)))), None)
+    return next((text for value in values if (text := fields.text(value.get(name)))), None)
 
 
 def _cost(value: dict[str, Any]) -> int | float:
@@ -632,15 +634,15 @@ def _cost(value: dict[str, Any]) -> int | float:
     return cost if 0 < cost < MAX_COST else 0
 
 
-def _continues(turn: AnswerTurn, it: ChainLine) -> bool:
+def _continues(turn: AnswerTurn, line: ChainLine) -> bool:
     """Return whether an assistant line belongs to the message of a turn."""
-    message = fields.text(it.message.get("id"))
-    return it.type == "assistant" and message is not None and message == turn.message_id
+    message = fields.text(line.message.get("id"))
+    return line.type == "assistant" and message is not None and message == turn.message_id
 
 
-def _digest(it: ChainLine) -> str:
-    said = fields.dumps(it.message) if it.message else it.line.raw
-    return fields.digest(it.type, said.decode("latin-1"))
+def _digest(line: ChainLine) -> str:
+    said = fields.dumps(line.message) if line.message else line.line.raw
+    return fields.digest(line.type, said.decode("latin-1"))
 
 
 DIALECT: Final = Dialect(NAME, "Claude Code", detect, read, reader=ClaudeReader)

@@ -28,16 +28,20 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
     """Return the lines of the file, which must be named after the id of the native session."""
     conversation = native_conversation(whole, losses, _accepts_image)
     file = _File(target, conversation.cwd)
-    for it in conversation.turns:
-        if it.summary is not None:
-            file.add_compaction(it)
-        elif it.turn.role == "assistant":
-            file.add_answer(it)
-        elif it.turn.role == "results":
-            for result in it.turn.results:
-                file.add("user", it, {"role": "user", "content": blocks_of(_of_one(it.turn, result))})
+    for native_turn in conversation.turns:
+        if native_turn.summary is not None:
+            file.add_compaction(native_turn)
+        elif native_turn.turn.role == "assistant":
+            file.add_answer(native_turn)
+        elif native_turn.turn.role == "results":
+            for result in native_turn.turn.results:
+                file.add(
+                    "user",
+                    native_turn,
+                    {"role": "user", "content": blocks_of(_of_one(native_turn.turn, result))},
+                )
         else:
-            file.add("user", it, {"role": "user", "content": _content(it.turn)})
+            file.add("user", native_turn, {"role": "user", "content": _content(native_turn.turn)})
     if conversation.title is not None:
         title = {"type": "custom-title", "customTitle": conversation.title, "sessionId": target.session_id}
         file.lines.append(title)
@@ -55,36 +59,36 @@ class _File:
         self._cwd = cwd
         self._above: str | None = None
 
-    def add(self, type: str, it: NativeTurn, message: dict[str, Any], **more: Any) -> None:
+    def add(self, type: str, native_turn: NativeTurn, message: dict[str, Any], **more: Any) -> None:
         """Add a line with a message."""
-        self._add(type, it, {"message": message, **more})
+        self._add(type, native_turn, {"message": message, **more})
 
-    def add_answer(self, it: NativeTurn) -> None:
+    def add_answer(self, native_turn: NativeTurn) -> None:
         """Add an answer, with its tool calls."""
-        calls = any(isinstance(part, Call) for part in it.turn.parts)
+        calls = any(isinstance(part, Call) for part in native_turn.turn.parts)
         message = {
             "id": f"msg_{native_ids.letters(24, self._target.seed, 'message', str(len(self.lines)))}",
-            "type": "message", "role": "assistant", "model": it.model or UNKNOWN_MODEL,
-            "content": blocks_of(it.turn), "stop_reason": "tool_use" if calls else "end_turn",
+            "type": "message", "role": "assistant", "model": native_turn.model or UNKNOWN_MODEL,
+            "content": blocks_of(native_turn.turn), "stop_reason": "tool_use" if calls else "end_turn",
             "stop_sequence": None, "usage": _NO_USAGE,
         }  # fmt: skip
-        self.add("assistant", it, message)
+        self.add("assistant", native_turn, message)
 
-    def add_compaction(self, it: NativeTurn) -> None:
+    def add_compaction(self, native_turn: NativeTurn) -> None:
         """Add the boundary of a compaction and its summary."""
         boundary = {
             "subtype": "compact_boundary", "content": "Conversation compacted", "isMeta": False, "level": "info",
             "logicalParentUuid": None, "compactMetadata": {"trigger": "manual", "preTokens": 0},
         }  # fmt: skip
-        self._add("system", it, boundary)
-        message = {"role": "user", "content": _content(it.turn)}
-        self.add("user", it, message, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+        self._add("system", native_turn, boundary)
+        message = {"role": "user", "content": _content(native_turn.turn)}
+        self.add("user", native_turn, message, isCompactSummary=True, isVisibleInTranscriptOnly=True)
 
-    def _add(self, type: str, it: NativeTurn, own: dict[str, Any]) -> None:
+    def _add(self, type: str, native_turn: NativeTurn, own: dict[str, Any]) -> None:
         uuid = native_ids.uuid(self._target.seed, "line", str(len(self.lines)))
         self.lines.append({
             "parentUuid": self._above, "isSidechain": False, "type": type, **own, "uuid": uuid,
-            "timestamp": it.time, "userType": "external", "cwd": self._cwd,
+            "timestamp": native_turn.time, "userType": "external", "cwd": self._cwd,
             "sessionId": self._target.session_id, **self._target.version_field,
         })  # fmt: skip
         self._above = uuid

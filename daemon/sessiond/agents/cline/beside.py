@@ -34,7 +34,7 @@ def beside(path: str) -> dict[str, str]:
 
 
 def _texts(**values: Any) -> dict[str, str]:
-    return {name: it for name, it in values.items() if fields.text(it) is not None}
+    return {name: value for name, value in values.items() if fields.text(value) is not None}
 
 
 def _history(path: Path) -> dict[str, dict[str, Any]]:
@@ -50,4 +50,4 @@ def _history(path: Path) -> dict[str, dict[str, Any]]:
 def _tasks(path: Path, _modified_ns: int, _size: int) -> dict[str, dict[str, Any]]:
     """Return what `_history` returns; a list is read once for all tasks while it does not change."""
     tasks = fields.items(value_of(path))
-    return {it["id"]: it for it in tasks if isinstance(it, dict) and isinstance(it.get("id"), str)}
+    return {task["id"]: task for task in tasks if isinstance(task, dict) and isinstance(task.get("id"), str)}

@@ -63,8 +63,8 @@ def detect_array(items: list[Any]) -> bool:
     """
     messages = list(filter(_is_message, items[:_FIRST]))
     return any(
-        any(name in it for name in _OWN) or _ENVIRONMENT in fields.as_text(it.get("content"))
-        for it in messages
+        any(name in message for name in _OWN) or _ENVIRONMENT in fields.as_text(message.get("content"))
+        for message in messages
     )
 
 
@@ -94,14 +94,14 @@ class _Reader:
             return builder.finish()
         self._identify(document)
         taken: set[bytes] = set()
-        for it in messages:
-            raw = fields.dumps(it)
-            if isinstance(it, dict) and ("id" in it or "ts" in it):
+        for message in messages:
+            raw = fields.dumps(message)
+            if isinstance(message, dict) and ("id" in message or "ts" in message):
                 if raw in taken:
                     builder.count("repeated")
                     continue
                 taken.add(raw)
-            self._take(SourceLine(1, raw, it if isinstance(it, dict) else None), it)
+            self._take(SourceLine(1, raw, message if isinstance(message, dict) else None), message)
         if document:
             builder.count("header")
         if rest := fields.without(document, *_OF_ENVELOPE):
@@ -151,23 +151,23 @@ class _Reader:
 
     def _take_user(self, line: SourceLine, message: dict[str, Any], at: str) -> None:
         content = message["content"]
-        for number, block in enumerate(it for it in fields.items(content) if _is_result(it)):
+        for number, block in enumerate(block for block in fields.items(content) if _is_result(block)):
             self._take_result(line, number, block, at)
-        files = [it for it in fields.items(content) if _is_file(it)]
+        files = [block for block in fields.items(content) if _is_file(block)]
         if files:
-            content = [it for it in content if not _is_file(it)]
+            content = [block for block in content if not _is_file(block)]
         typed: list[dict[str, Any]] = []
         inserted: list[dict[str, Any]] = []
         is_result = False
-        for it in _parted(_blocks(blocks.beside_results(content))):
-            text = fields.as_text(it.get("text"))
+        for block in _parted(_blocks(blocks.beside_results(content))):
+            text = fields.as_text(block.get("text"))
             tagged = _TYPED.fullmatch(text.strip())
             if tagged is not None:
-                typed.append({**it, "text": tagged[2].strip()})
+                typed.append({**block, "text": tagged[2].strip()})
             elif is_result or text.startswith(_ENVIRONMENT) or _RESULT.match(text):
-                inserted.append(it)
+                inserted.append(block)
             else:
-                typed.append(it)
+                typed.append(block)
             # The result of a tool may be in the block after the one that names the tool.
             is_result = _RESULT.fullmatch(text.strip()) is not None
             if not self._builder.cwd:
@@ -177,7 +177,9 @@ class _Reader:
             self._add(line, self._name(), "message", payload, at)
             self._builder.count("user")
         if files:
-            mentioned = [{"path": it["path"], "content": fields.as_text(it.get("content"))} for it in files]
+            mentioned = [
+                {"path": file["path"], "content": fields.as_text(file.get("content"))} for file in files
+            ]
             payload = {"message": timed({"role": "fileMention", "files": mentioned}, at)}
             self._add(line, self._name("files"), "message", payload, at)
             self._builder.count("named files")
@@ -189,7 +191,8 @@ class _Reader:
     def _take_result(self, line: SourceLine, number: int, block: dict[str, Any], at: str) -> None:
         call_id = fields.as_text(block.get("tool_use_id"))
         is_failed = any(
-            _is_outcome(it) and it["success"] is False for it in fields.items(block.get("content"))
+            _is_outcome(outcome) and outcome["success"] is False
+            for outcome in fields.items(block.get("content"))
         )
         message = {
             "role": "toolResult", "toolCallId": call_id,
@@ -201,8 +204,8 @@ class _Reader:
 
     def _take_assistant(self, line: SourceLine, message: dict[str, Any], at: str) -> None:
         content = _blocks(message["content"])
-        calls = [it for it in content if it.get("type") == "toolCall"]
-        self._tools.update((it["id"], it["name"]) for it in calls)
+        calls = [block for block in content if block.get("type") == "toolCall"]
+        self._tools.update((call["id"], call["name"]) for call in calls)
         model, beside = fields.mapping(message.get("modelInfo")), self._source.beside
         provider = fields.first(model, "provider", "providerId") or beside.get("provider")
         answer: dict[str, Any] = {
@@ -259,13 +262,13 @@ def _outcome(block: dict[str, Any]) -> dict[str, Any]:
         f"{query if isinstance(query, str) else fields.dumps(query).decode()}: {status}" if query else status
     )
     given = (block[name] for name in ("result", "error") if block.get(name) not in (None, ""))
-    texts = [it if isinstance(it, str) else fields.dumps(it).decode() for it in given]
+    texts = [part if isinstance(part, str) else fields.dumps(part).decode() for part in given]
     rest = fields.without(block, "query", "result", "error")
     return {"type": "text", "text": "\n".join([heading, *texts]), **rest}
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
-    return [_block(it) for it in blocks.blocks(content)]
+    return [_block(block) for block in blocks.blocks(content)]
 
 
 def _block(block: dict[str, Any]) -> dict[str, Any]:
@@ -285,15 +288,15 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 
 def _parted(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Yield the blocks, with what Cline added to a text of the user as a block of its own."""
-    for it in blocks:
-        text = it.get("text")
-        start = text.find(_ENVIRONMENT) if it.get("type") == "text" and isinstance(text, str) else 0
+    for block in blocks:
+        text = block.get("text")
+        start = text.find(_ENVIRONMENT) if block.get("type") == "text" and isinstance(text, str) else 0
         if isinstance(text, str) and start > 0 and text.rstrip().endswith(_ENVIRONMENT_END):
             if said := text[:start].rstrip():
-                yield {**it, "text": said}
+                yield {**block, "text": said}
             yield {"type": "text", "text": text[start:]}
         else:
-            yield it
+            yield block
 
 
 def _usage(metrics: dict[str, Any], provider: str) -> dict[str, Any]:

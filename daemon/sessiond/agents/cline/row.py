@@ -23,7 +23,7 @@ def _folders(environ: Environ) -> list[str]:
     return [
         sessions,
         f"{data}/tasks",
-        *(f"{it}/{editor}/{_IN_EDITOR}" for it in above for editor in _EDITORS),
+        *(f"{folder}/{editor}/{_IN_EDITOR}" for folder in above for editor in _EDITORS),
     ]
 
 

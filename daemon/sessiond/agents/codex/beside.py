@@ -17,7 +17,7 @@ class Titles:
 
     def __call__(self, path: str) -> dict[str, str]:
         """Return the last title of a rollout file, found by the id in its file name, if it has one."""
-        home = next((it for it in Path(path).parents if (it / _INDEX).is_file()), None)
+        home = next((parent for parent in Path(path).parents if (parent / _INDEX).is_file()), None)
         if home is None:
             return {}
         index = str(home / _INDEX)

@@ -58,7 +58,11 @@ def event_of(value: dict[str, Any]) -> Event | None:
     item = fields.mapping(payload.get("item")) if type == "item_completed" else {}
     kind = fields.text(item.get("type")) or _ITEMS.get(type, type)
     role = _ROLES.get(kind)
-    texts = () if role is None else tuple(it for it in (_texts(item) if item else _old_texts(payload)) if it)
+    texts = (
+        ()
+        if role is None
+        else tuple(text for text in (_texts(item) if item else _old_texts(payload)) if text)
+    )
     call_id = fields.first(item, "id") if item else payload.get("call_id")
     is_made = type in _TURNS and _MADE_TURN.fullmatch(fields.as_text(payload.get("turn_id"))) is not None
     return Event(

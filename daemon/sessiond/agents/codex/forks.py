@@ -33,7 +33,9 @@ def inherited(path: str, data: bytes, read: Callable[[str], bytes | None]) -> by
     end: float = math.inf
     while (base := codex_history.base_of(data)) is not None and base.end < end:
         end = base.end
-        content = next((it for name in files_of(path, base.thread) if (it := read(name)) is not None), None)
+        content = next(
+            (stored for name in files_of(path, base.thread) if (stored := read(name)) is not None), None
+        )
         if content is None:
             break
         data = codex_history.before(content, base.end)
@@ -55,10 +57,10 @@ def inherited_size(path: str) -> int:
 
 def files_of(path: str, thread: str) -> Iterator[str]:
     """Yield the rollouts of a thread: those in the folder of another one, then those in all folders of its sessions."""
-    names = tuple(f"-{thread}{it}" for it in _SUFFIXES)
+    names = tuple(f"-{thread}{suffix}" for suffix in _SUFFIXES)
     folder = Path(path).parent
-    home = next((it.parent for it in [folder, *folder.parents] if it.name in _FOLDERS), None)
-    roots = [] if home is None else [str(home / it) for it in _FOLDERS]
+    home = next((parent.parent for parent in [folder, *folder.parents] if parent.name in _FOLDERS), None)
+    roots = [] if home is None else [str(home / name) for name in _FOLDERS]
     seen: set[str] = set()
     for root in [str(folder), *roots]:
         for parent, folders, files in os.walk(root):

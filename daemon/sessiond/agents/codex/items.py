@@ -98,8 +98,8 @@ def said(role: str, text: str, *, at: str, speaker: Speaker) -> dict[str, Any]:
 def key_of(value: dict[str, Any]) -> str:
     """Return what tells an item from others of the same time, and stays the same when its rollout is migrated."""
     call_id = fields.text(value.get("call_id"))
-    parts = [it for name in ("summary", "content") for it in fields.items(value.get(name))]
-    text = text_of(value) or "\n".join(fields.as_text(fields.mapping(it).get("text")) for it in parts)
+    parts = [part for name in ("summary", "content") for part in fields.items(value.get(name))]
+    text = text_of(value) or "\n".join(fields.as_text(fields.mapping(part).get("text")) for part in parts)
     return "\0".join((fields.as_text(value.get("type")), fields.as_text(value.get("role")), call_id or text))
 
 
@@ -124,9 +124,9 @@ def is_typed(value: dict[str, Any], typed: Container[str] = ()) -> bool:
     origins = fields.mapping(value.get("internal_chat_message_metadata_passthrough")).get(
         "content_item_kinds"
     )
-    known = [it for it in fields.items(origins) if isinstance(it, str) and it != "unknown"]
+    known = [origin for origin in fields.items(origins) if isinstance(origin, str) and origin != "unknown"]
     if known:
-        return any(it.startswith("user.") for it in known)
+        return any(name.startswith("user.") for name in known)
     if typed_words.is_added(_blocks(value.get("content"))):
         return False
     return text in typed or _ELEMENT.fullmatch(text) is None
@@ -152,9 +152,9 @@ def _message(value: dict[str, Any], at: str, speaker: Speaker, typed: Container[
 
 
 def _reasoning(value: dict[str, Any], at: str, speaker: Speaker) -> Item:
-    words = [fields.text(fields.mapping(it).get("text")) for it in fields.items(value.get("summary"))]
+    words = [fields.text(fields.mapping(part).get("text")) for part in fields.items(value.get("summary"))]
     if not any(words):
-        words = [fields.text(fields.mapping(it).get("text")) for it in fields.items(value.get("content"))]
+        words = [fields.text(fields.mapping(part).get("text")) for part in fields.items(value.get("content"))]
     thinking = {"type": "thinking", "thinking": "\n\n".join(filter(None, words))}
     rest = _foreign(value, "type", "summary", "content")
     if value.get("encrypted_content") is not None:
@@ -246,5 +246,5 @@ def _block(block: dict[str, Any] | str) -> dict[str, Any]:
 
 
 def _foreign(value: dict[str, Any], *taken: str) -> dict[str, Any]:
-    rest = {name: it for name, it in fields.without(value, *taken).items() if it is not None}
+    rest = {name: value for name, value in fields.without(value, *taken).items() if value is not None}
     return {"foreign": rest} if rest else {}

@@ -142,7 +142,7 @@ class CodexReader:
         self._source = source
         self._builder = ImportBuilder(NAME, source)
         self._state = _State() if state is None else msgspec.msgpack.decode(state, type=_State)
-        self._held = [it.line for it in self._state.held]
+        self._held = [line.line for line in self._state.held]
         if self._state.builder is not None:
             builder = self._builder
             builder.restore(self._state.builder)
@@ -153,7 +153,7 @@ class CodexReader:
         """Return the state behind the lines that were taken, for another reader that goes on."""
         state = self._state
         state.builder = self._builder.state()
-        state.held = [HeldLine.of(it) for it in self._held]
+        state.held = [HeldLine.of(line) for line in self._held]
         return msgspec.msgpack.encode(state)
 
     def take(self, lines: Iterable[SourceLine]) -> None:
@@ -261,7 +261,9 @@ class CodexReader:
     def _mirrors(self, event: Event) -> bool:
         """Return whether items said the texts of an event."""
         said = self._state.said
-        return bool(event.texts) and all(fields.digest(event.role or "", it) in said for it in event.texts)
+        return bool(event.texts) and all(
+            fields.digest(event.role or "", text) in said for text in event.texts
+        )
 
     def _say(self, value: dict[str, Any]) -> None:
         """Note the texts of an item, which events mirror."""
@@ -273,24 +275,24 @@ class CodexReader:
         if not keys <= state.said:
             state.said |= keys
             still_open = []
-            for it in state.open_events:
-                event = codex_events.event_of(it.held.line.value or {})
+            for opened in state.open_events:
+                event = codex_events.event_of(opened.held.line.value or {})
                 if event is not None and self._mirrors(event):
                     self._builder.count("mirror")
                 else:
-                    still_open.append(it)
+                    still_open.append(opened)
             state.open_events = still_open
 
     def _close_events(self) -> None:
         """Take the events that mirror nothing: an answer came, or the end. Each is below the path before it."""
         state = self._state
         opened, state.open_events = state.open_events, []
-        for it in opened:
-            line = it.held.line
+        for pending in opened:
+            line = pending.held.line
             event = codex_events.event_of(line.value or {})
             if event is not None:
-                tip, state.tip = state.tip, it.tip
-                self._take_event(line, event, fields.mapping((line.value or {}).get("payload")), it.at)
+                tip, state.tip = state.tip, pending.tip
+                self._take_event(line, event, fields.mapping((line.value or {}).get("payload")), pending.at)
                 state.tip = tip
 
     def _take(self, line: SourceLine, value: dict[str, Any]) -> None:
@@ -415,8 +417,10 @@ class CodexReader:
         history = payload.get("replacement_history")
         summary = fields.text(payload.get("message"))
         if summary is None:
-            messages = [fields.mapping(it) for it in fields.items(history)]
-            summary = next((text for it in reversed(messages) if (text := codex_items.text_of(it))), "")
+            messages = [fields.mapping(item) for item in fields.items(history)]
+            summary = next(
+                (text for message in reversed(messages) if (text := codex_items.text_of(message))), ""
+            )
         details = {name: payload[name] for name in payload if name != "message" and payload[name] is not None}
         entry: dict[str, Any] = {
             "summary": summary,
@@ -427,11 +431,11 @@ class CodexReader:
             entry["details"] = details
         self._add(line, "compaction", entry, at)
         self._builder.count("compaction")
-        for it in (fields.mapping(it) for it in fields.items(history)):
-            text = codex_items.text_of(it)
+        for item in (fields.mapping(item) for item in fields.items(history)):
+            text = codex_items.text_of(item)
             is_summary = text == summary or (bool(summary.strip()) and text.endswith(summary.strip()))
-            if not is_summary and text.strip() and codex_items.is_typed(it, _Digests(self._state.typed)):
-                self._retain(line, it, at)
+            if not is_summary and text.strip() and codex_items.is_typed(item, _Digests(self._state.typed)):
+                self._retain(line, item, at)
 
     def _retain(self, line: SourceLine, value: dict[str, Any], at: str) -> None:
         """Add a message of the user that the model still sees after a compaction."""

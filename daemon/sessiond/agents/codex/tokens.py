@@ -135,7 +135,7 @@ class TokenCounts(msgspec.Struct):
 def parent_of(header: dict[str, Any]) -> str | None:
     """Return the id of the session that a sub-agent works for, or that a session was forked from."""
     serves = fields.mapping(fields.mapping(header.get("source")).get("subagent"))
-    for found in (fields.mapping(it) for it in serves.values()):
+    for found in (fields.mapping(serve) for serve in serves.values()):
         if (parent := fields.text(found.get("parent_thread_id"))) is not None:
             return parent
     return fields.text(fields.first(header, "forked_from_id", "parent_thread_id"))

@@ -35,16 +35,16 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
         "cli_version": target.version or VERSION, "source": "cli",
     }  # fmt: skip
     lines = [_line(started, "session_meta", meta)]
-    for it in conversation.turns:
-        lines += _lines_of(it, losses)
+    for native_turn in conversation.turns:
+        lines += _lines_of(native_turn, losses)
     meta |= copy_mark.mark(whole, len(lines))
     return lines
 
 
-def _lines_of(it: NativeTurn, losses: ConversionLosses) -> list[dict[str, Any]]:
-    turn = it.turn
+def _lines_of(native_turn: NativeTurn, losses: ConversionLosses) -> list[dict[str, Any]]:
+    turn = native_turn.turn
     if turn.role == "results":
-        return [_line(it.time, "response_item", _output(result, losses)) for result in turn.results]
+        return [_line(native_turn.time, "response_item", _output(result, losses)) for result in turn.results]
     lines: list[dict[str, Any]] = []
     spoken = [part for part in turn.parts if not isinstance(part, Call)]
     if spoken:
@@ -56,11 +56,13 @@ def _lines_of(it: NativeTurn, losses: ConversionLosses) -> list[dict[str, Any]]:
                 "message": text,
                 "images": [_url(part) for part in _images(turn)],
             }
-        lines.append(_line(it.time, "event_msg", event))
+        lines.append(_line(native_turn.time, "event_msg", event))
         content = [_content(part, turn.role) for part in spoken]
         item = {"type": "message", "role": turn.role, "content": content}
-        lines.append(_line(it.time, "response_item", item))
-    lines += [_line(it.time, "response_item", _call(part)) for part in turn.parts if isinstance(part, Call)]
+        lines.append(_line(native_turn.time, "response_item", item))
+    lines += [
+        _line(native_turn.time, "response_item", _call(part)) for part in turn.parts if isinstance(part, Call)
+    ]
     return lines
 
 

@@ -119,24 +119,24 @@ class _Reader:
             return
         content: list[dict[str, Any]] = [{"type": "text", "text": fields.as_text(data.get("content"))}]
         rest: list[Any] = []
-        for it in fields.items(data.get("attachments")):
-            image = _image(fields.mapping(it))
-            (rest if image is None else content).append(it if image is None else image)
+        for attachment in fields.items(data.get("attachments")):
+            image = _image(fields.mapping(attachment))
+            (rest if image is None else content).append(attachment if image is None else image)
         foreign = fields.without(data, "content", "attachments") | ({"attachments": rest} if rest else {})
         payload = {"message": timed({"role": "user", "content": content}, at), **_foreign(value, foreign)}
         self._add(line, value, "message", payload, at)
         self._builder.count("user")
 
     def _take_assistant(self, line: SourceLine, value: dict[str, Any], data: dict[str, Any], at: str) -> None:
-        requests = [it for it in fields.items(data.get("toolRequests")) if isinstance(it, dict)]
+        requests = [call for call in fields.items(data.get("toolRequests")) if isinstance(call, dict)]
         blocks: list[dict[str, Any]] = []
         if (thinking := fields.text(data.get("reasoningText"))) is not None:
             blocks.append({"type": "thinking", "thinking": thinking})
         if (text := fields.text(data.get("content"))) is not None:
             blocks.append({"type": "text", "text": text})
-        for it in requests:
-            self._calls[fields.as_text(it.get("toolCallId"))] = it
-            blocks.append(_call(it))
+        for call in requests:
+            self._calls[fields.as_text(call.get("toolCallId"))] = call
+            blocks.append(_call(call))
         model = fields.text(data.get("model")) or self._model or "unknown"
         message: dict[str, Any] = {
             "role": "assistant", "content": blocks, "api": NAME, "provider": NAME, "model": model,

@@ -17,7 +17,7 @@ def _folders(environ: Environ) -> list[str]:
 def _processes(path: str) -> list[NamedProcess]:
     """Return the processes of Copilot CLI that hold a lock in the folder of a session."""
     folder = path.rpartition("/")[0]
-    return holders(f"{folder}/{it}" for it in names_in(folder) if it.startswith("inuse."))
+    return holders(f"{folder}/{name}" for name in names_in(folder) if name.startswith("inuse."))
 
 
 def _dialect() -> "Dialect":

@@ -19,7 +19,7 @@ _MILLISECOND: Final = 0.001
 def beside(path: str) -> dict[str, str]:
     """Return the folder, the title and the first time that are known of a session, each if it is."""
     file = Path(path)
-    transcripts = next((it for it in file.parents if it.name == _TRANSCRIPTS), None)
+    transcripts = next((parent for parent in file.parents if parent.name == _TRANSCRIPTS), None)
     if transcripts is None:
         return {}
     project, home = transcripts.parent, transcripts.parent.parent.parent
@@ -31,7 +31,7 @@ def beside(path: str) -> dict[str, str]:
         "title": None if is_subagent else chat.get("title"),
         "startedAt": None if is_subagent else fields.time(chat.get("createdAtMs"), unit=_MILLISECOND),
     }
-    return {name: it for name, it in values.items() if fields.text(it) is not None}
+    return {name: value for name, value in values.items() if fields.text(value) is not None}
 
 
 def _chat(home: Path, chat_id: str) -> dict[str, Any]:
@@ -40,4 +40,6 @@ def _chat(home: Path, chat_id: str) -> dict[str, Any]:
         workspaces = sorted((home / "chats").iterdir())
     except OSError:
         return {}
-    return next((found for it in workspaces if (found := object_of(it / chat_id / "meta.json"))), {})
+    return next(
+        (found for workspace in workspaces if (found := object_of(workspace / chat_id / "meta.json"))), {}
+    )

@@ -51,13 +51,13 @@ class _Reader:
     def read(self) -> Imported:
         builder = self._builder
         self._identify()
-        for _, grouped in groupby(self._source.lines(), key=lambda it: it.number):
+        for _, grouped in groupby(self._source.lines(), key=lambda line: line.number):
             parts, before = list(grouped), self._said
             for line in parts:
                 self._said = fields.digest(self._said, line.raw.hex())
                 self._take(line)
             if len(parts) > 1:  # ids behind a damaged line do not depend on how it is divided
-                self._said = fields.digest(before, b"".join(it.raw for it in parts).hex())
+                self._said = fields.digest(before, b"".join(part.raw for part in parts).hex())
         builder.leaf = self._tip
         return builder.finish()
 
@@ -95,23 +95,23 @@ class _Reader:
         typed: list[dict[str, Any]] = []
         inserted: list[dict[str, Any]] = []
         time: str | None = None
-        for it in blocks.blocks(blocks.beside_results(content)):
-            text = fields.as_text(it.get("text")) if it.get("type") == "text" else ""
+        for block in blocks.blocks(blocks.beside_results(content)):
+            text = fields.as_text(block.get("text")) if block.get("type") == "text" else ""
             if (named := _TIMESTAMP.search(text)) is not None:
                 time = _time(named[1].strip()) or time
                 text = _TIMESTAMP.sub("", text, count=1)
             before, _, rest = text.partition(_QUERY)
             query, end, after = rest.partition(_QUERY_END)
             if not end:
-                if text or it.get("type") != "text":
-                    typed.append({**it, "text": text} if text else it)
+                if text or block.get("type") != "text":
+                    typed.append({**block, "text": text} if text else block)
                 continue
-            typed.append({**it, "text": query.strip()})
+            typed.append({**block, "text": query.strip()})
             if around := (before + after).strip():
                 inserted.append({"type": "text", "text": around})
         at = self._builder.time_of(time)
-        for number, it in enumerate(blocks.results(content)):
-            self._take_result(line, number, it, at)
+        for number, result in enumerate(blocks.results(content)):
+            self._take_result(line, number, result, at)
         if inserted:
             payload = {"customType": f"{NAME}.inserted", "content": inserted, "display": False}
             self._add(line, self._name("inserted"), "custom_message", payload, at)
@@ -132,9 +132,9 @@ class _Reader:
     def _take_assistant(self, line: SourceLine, value: dict[str, Any]) -> None:
         at = self._builder.time_of(None)
         content = blocks.blocks(value["message"]["content"])
-        calls = [it for it in content if it.get("type") == "toolCall"]
-        for number, it in enumerate(calls):
-            it["id"] = it["id"] or self._name(f"call-{number}")
+        calls = [block for block in content if block.get("type") == "toolCall"]
+        for number, call in enumerate(calls):
+            call["id"] = call["id"] or self._name(f"call-{number}")
         answer = {
             "role": "assistant", "content": content, "api": NAME, "provider": NAME, "model": "unknown",
             "stopReason": "toolUse" if calls else "stop",

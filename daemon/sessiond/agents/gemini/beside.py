@@ -18,7 +18,7 @@ _MAX_PATH_BYTES: Final = 4096
 
 def beside(path: str) -> dict[str, str]:
     """Return the folder of the project that a session file belongs to, if a file names it. Blocks."""
-    chats = next((it for it in list(Path(path).parents)[:2] if it.name == _CHATS), None)
+    chats = next((parent for parent in list(Path(path).parents)[:2] if parent.name == _CHATS), None)
     if chats is None:
         return {}
     project = chats.parent
@@ -40,7 +40,9 @@ def _mapped(path: Path, name: str) -> str | None:
         projects = msgspec.json.decode(path.read_bytes(), type=_Projects).projects
     except (OSError, ValueError, RecursionError):
         return None
-    return next((folder for folder, it in projects.items() if it == name and folder.startswith("/")), None)
+    return next(
+        (folder for folder, project in projects.items() if project == name and folder.startswith("/")), None
+    )
 
 
 class _Projects(msgspec.Struct):

@@ -19,36 +19,36 @@ class Copies:
         self.next_place: int | None = None
         self._slots: dict[str, Slot] = {}
 
-    def add(self, it: Message, slot: Slot) -> None:
+    def add(self, message: Message, slot: Slot) -> None:
         """Note that a message is a copy of another one."""
-        self._slots[it.id] = slot
+        self._slots[message.id] = slot
 
-    def take(self, it: Message, history: list[Slot]) -> bool:
+    def take(self, message: Message, history: list[Slot]) -> bool:
         """Return whether a message with a text is the next copy of a history."""
-        if is_context_with_prompt(it):
+        if is_context_with_prompt(message):
             self.next_place = 0
         if self.next_place is None:
             return False
         place = self.next_place
         while place < len(history) and not history[place].is_spoken:
             place += 1
-        is_copy = place < len(history) and history[place].is_copied_by(it)
+        is_copy = place < len(history) and history[place].is_copied_by(message)
         self.next_place = place + 1 if is_copy else None
         if is_copy:
-            self.add(it, history[place])
+            self.add(message, history[place])
         return is_copy
 
-    def place_after(self, it: Message, history: list[Slot], place: int) -> int | None:
+    def place_after(self, message: Message, history: list[Slot], place: int) -> int | None:
         """Return the place after the message that a copy repeats, from `place` on; None if it repeats none."""
-        slot = self._slots.get(it.id)
+        slot = self._slots.get(message.id)
         return history.index(slot, place) + 1 if slot is not None and slot in history[place:] else None
 
-    def removed(self, it: Message, dropped: list[Slot], tip: str | None) -> list[Slot]:
+    def removed(self, message: Message, dropped: list[Slot], tip: str | None) -> list[Slot]:
         """Return the removed messages that follow `tip`, up to the one that a copy repeats; none if it repeats none.
 
         They include the prompt that the program left out.
         """
-        slot = self._slots.get(it.id)
+        slot = self._slots.get(message.id)
         if slot is None or slot not in dropped:
             return []
         chain = [slot]

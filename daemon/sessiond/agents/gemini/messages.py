@@ -52,15 +52,15 @@ class Slot:
         """Return whether it may come after this entry."""
         return tip in (self.before, self.kept_by) if tip is not None else self.before is None
 
-    def is_repeated_by(self, it: "Message") -> bool:
+    def is_repeated_by(self, message: "Message") -> bool:
         """Return whether a message of another history is this one."""
-        is_known = self.id == it.id or bool(self.spoken)
-        return is_known and self.type == it.type and self.spoken == it.content.spoken
+        is_known = self.id == message.id or bool(self.spoken)
+        return is_known and self.type == message.type and self.spoken == message.content.spoken
 
-    def is_copied_by(self, it: "Message") -> bool:
+    def is_copied_by(self, message: "Message") -> bool:
         """Return whether a message says the same, apart from the program's context before it."""
-        spoken = it.content.spoken[1:] if is_context_with_prompt(it) else it.content.spoken
-        return self.is_spoken and self.type == it.type and self.spoken == spoken
+        spoken = message.content.spoken[1:] if is_context_with_prompt(message) else message.content.spoken
+        return self.is_spoken and self.type == message.type and self.spoken == spoken
 
 
 @dataclass(slots=True)
@@ -85,7 +85,7 @@ class Message:
         """The usage with the names of pi, or None if the message has none."""
         spent = fields.mapping(self.value.get("tokens"))
         names = ("input", "output", "thoughts", "cached", "total")
-        return google_parts.usage(*(spent.get(it) for it in names)) if spent else None
+        return google_parts.usage(*(spent.get(name) for name in names)) if spent else None
 
     @property
     def opening(self) -> list[dict[str, Any]]:
@@ -98,10 +98,10 @@ class Message:
         return [*thoughts, *(block for block in self.content.blocks if block.get("type") != "toolCall")]
 
 
-def is_context_with_prompt(it: Message) -> bool:
+def is_context_with_prompt(message: Message) -> bool:
     """Return whether a message of the user is the program's context, and then a prompt."""
-    spoken = it.content.spoken
-    return it.type == "user" and typed_words.is_added(spoken[:1]) and not it.content.is_injected
+    spoken = message.content.spoken
+    return message.type == "user" and typed_words.is_added(spoken[:1]) and not message.content.is_injected
 
 
 def message_of(line: SourceLine, value: dict[str, Any], place: str, at: str) -> Message | None:
@@ -118,10 +118,10 @@ def message_of(line: SourceLine, value: dict[str, Any], place: str, at: str) -> 
     name = fields.text(value.get("id")) or place
     content = google_parts.content_of(value.get("content"), name)
     message = Message(line, value, name, fields.as_text(value.get("type")), at, content)
-    message.results = [(it, {}) for it in content.results]
-    calls = [it for it in fields.items(value.get("toolCalls")) if isinstance(it, dict)]
+    message.results = [(part, {}) for part in content.results]
+    calls = [call for call in fields.items(value.get("toolCalls")) if isinstance(call, dict)]
     if calls:  # the parts repeat them, sometimes without ids
-        content.blocks = [it for it in content.blocks if it.get("type") != "toolCall"]
+        content.blocks = [block for block in content.blocks if block.get("type") != "toolCall"]
         content.calls = []
     for number, call in enumerate(calls, 1):
         made = google_parts.call_of(call, f"{name}-{number}")
@@ -139,7 +139,7 @@ def _result(call: dict[str, Any], made: PartCall) -> PartResult | None:
         return None
     found = google_parts.content_of(given, made.id)
     # After a resume, each call has the results of all calls of its message.
-    own = [it for it in found.results if it.call_id == made.id] or found.results
-    content = [*(block for it in own for block in it.content), *found.blocks]
-    is_error = any(it.is_error for it in own) or call.get("status") in _FAILED
+    own = [result for result in found.results if result.call_id == made.id] or found.results
+    content = [*(block for result in own for block in result.content), *found.blocks]
+    is_error = any(result.is_error for result in own) or call.get("status") in _FAILED
     return PartResult(made.id, made.name, content, is_error)

@@ -119,7 +119,7 @@ class _Reader:
         builder.origin["projectHash"] = fields.as_text(value.get("projectHash"))
         if not builder.cwd:
             folders = fields.items(value.get("directories"))
-            builder.cwd = next((it for it in folders if isinstance(it, str)), "")
+            builder.cwd = next((each for each in folders if isinstance(each, str)), "")
         if isinstance(value.get("messages"), list):
             self._replace(line, value["messages"])
         self._name(line, value.get("summary"))
@@ -151,114 +151,114 @@ class _Reader:
     def _message(self, line: SourceLine, value: dict[str, Any], place: str) -> Message | None:
         return gemini_messages.message_of(line, value, place, self._builder.time_of(value.get("timestamp")))
 
-    def _add(self, it: Message) -> bool:
+    def _add(self, message: Message) -> bool:
         """Add what is new of a message. Returns whether anything is."""
-        slot = next((slot for slot in reversed(self._history) if slot.id == it.id), None)
-        if it.type not in _SPEAKERS:
-            return self._add_notice(it)
+        slot = next((slot for slot in reversed(self._history) if slot.id == message.id), None)
+        if message.type not in _SPEAKERS:
+            return self._add_notice(message)
         if slot is None:
-            if self._is_mirror(it):
-                if it.content.calls:
-                    self._copies.add(it, self._callers[it.content.calls[0].id])
+            if self._is_mirror(message):
+                if message.content.calls:
+                    self._copies.add(message, self._callers[message.content.calls[0].id])
                 return False
-            if self._copies.take(it, self._history):
+            if self._copies.take(message, self._history):
                 return False
             self._add_context()
-            slot = Slot(it.id, it.type, it.content.spoken, self._tip, self._tip)
-            slot.is_injected = it.type == "user" and it.content.is_injected
+            slot = Slot(message.id, message.type, message.content.spoken, self._tip, self._tip)
+            slot.is_injected = message.type == "user" and message.content.is_injected
             self._history.append(slot)
-            return self._extend(slot, it, it.opening)
-        if it.content.spoken and it.content.spoken != slot.spoken:
-            return self._add_version(slot, it)
-        return self._extend(slot, it, [])
+            return self._extend(slot, message, message.opening)
+        if message.content.spoken and message.content.spoken != slot.spoken:
+            return self._add_version(slot, message)
+        return self._extend(slot, message, [])
 
-    def _is_mirror(self, it: Message) -> bool:
+    def _is_mirror(self, message: Message) -> bool:
         """Return whether a message only repeats calls and results that are in entries."""
         return (
-            not it.content.spoken
-            and bool(it.content.calls or it.results)
-            and all(call.id in self._called for call in it.content.calls)
-            and all(result.call_id in self._answered for result, _ in it.results)
+            not message.content.spoken
+            and bool(message.content.calls or message.results)
+            and all(call.id in self._called for call in message.content.calls)
+            and all(result.call_id in self._answered for result, _ in message.results)
         )
 
-    def _add_version(self, slot: Slot, it: Message) -> bool:
+    def _add_version(self, slot: Slot, message: Message) -> bool:
         """Add a message whose text was changed: beside the former one, and below it if it is the last one."""
         is_last = bool(self._history) and self._history[-1] is slot
         tip, self._tip = self._tip, slot.before
-        slot.spoken, slot.end, slot.first, slot.is_counted = it.content.spoken, slot.before, None, False
-        self._extend(slot, it, it.opening)
+        slot.spoken, slot.end, slot.first, slot.is_counted = message.content.spoken, slot.before, None, False
+        self._extend(slot, message, message.opening)
         if not is_last:
             self._tip = tip
         return True
 
-    def _extend(self, slot: Slot, it: Message, blocks: list[dict[str, Any]]) -> bool:
+    def _extend(self, slot: Slot, message: Message, blocks: list[dict[str, Any]]) -> bool:
         """Add blocks, new calls and new results below the entries of a slot."""
         follows = self._tip == slot.end
-        at, calls = slot.end, [call for call in it.content.calls if call.id not in self._called]
+        at, calls = slot.end, [call for call in message.content.calls if call.id not in self._called]
         is_new = bool(blocks or calls)
         # The calls of a line are one message. A document is written again as a whole, so its calls are one each.
         groups = [[call] for call in calls] if self._is_document else [calls] if calls else []
-        own = it.id if slot.first is None and not self._is_document else None
+        own = message.id if slot.first is None and not self._is_document else None
         if blocks:
-            at = self._speak(slot, it, at, it.id, blocks, groups.pop(0) if groups and own else [])
+            at = self._speak(slot, message, at, message.id, blocks, groups.pop(0) if groups and own else [])
             own = None
         for group in groups:
-            at, own = self._speak(slot, it, at, own, [], group), None
-        for result, rest in it.results:
+            at, own = self._speak(slot, message, at, own, [], group), None
+        for result, rest in message.results:
             if result.call_id not in self._answered:
                 is_new = True
                 self._answered.add(result.call_id)
-                at = self._answer(slot, it, at, result, rest)
-        if not slot.is_counted and (spent := it.usage) is not None and slot.type == "gemini":
+                at = self._answer(slot, message, at, result, rest)
+        if not slot.is_counted and (spent := message.usage) is not None and slot.type == "gemini":
             slot.is_counted = is_new = True
             entry = {
-                "purpose": "turn", "provider": google_parts.PROVIDER, "model": it.model, "usage": spent,
+                "purpose": "turn", "provider": google_parts.PROVIDER, "model": message.model, "usage": spent,
             }  # fmt: skip
-            at = self._put(slot, it, at, f"{it.id[:50]}-usage", "model_usage", entry)
+            at = self._put(slot, message, at, f"{message.id[:50]}-usage", "model_usage", entry)
         slot.end = at
         if follows:
             self._tip = at
         return is_new
 
     def _speak(
-        self, slot: Slot, it: Message, at: str | None, name: str | None, blocks: list[dict[str, Any]],
+        self, slot: Slot, spoken: Message, at: str | None, name: str | None, blocks: list[dict[str, Any]],
         calls: list[PartCall],
     ) -> str | None:  # fmt: skip
         self._called.update((call.id, call.name) for call in calls)
         self._callers.update((call.id, slot) for call in calls)
-        name = name or f"{it.id[:40]}-call-{fields.digest(calls[0].id)[:8] if calls else ''}"
-        rest = fields.without(it.value, *gemini_messages.TAKEN)
+        name = name or f"{spoken.id[:40]}-call-{fields.digest(calls[0].id)[:8] if calls else ''}"
+        rest = fields.without(spoken.value, *gemini_messages.TAKEN)
         foreign = {"foreign": rest} if rest else {}
         if slot.type == "user" and not calls:
             if slot.is_injected:
                 context = {"customType": f"{NAME}.context", "content": blocks, "display": False, **foreign}
-                return self._put(slot, it, at, name, "custom_message", context)
-            said = timed({"role": "user", "content": blocks}, it.at)
-            return self._put(slot, it, at, name, "message", {"message": said, **foreign})
+                return self._put(slot, spoken, at, name, "custom_message", context)
+            said = timed({"role": "user", "content": blocks}, spoken.at)
+            return self._put(slot, spoken, at, name, "message", {"message": said, **foreign})
         message: dict[str, Any] = {
             "role": "assistant", "content": [*blocks, *(call.block() for call in calls)], "api": google_parts.API,
-            "provider": google_parts.PROVIDER, "model": it.model,
+            "provider": google_parts.PROVIDER, "model": spoken.model,
         }  # fmt: skip
-        spent = None if slot.is_counted else it.usage
+        spent = None if slot.is_counted else spoken.usage
         if spent is not None:
             slot.is_counted = True
             message["usage"] = spent
         message["stopReason"] = "toolUse" if calls else "stop"
-        payload = {"message": timed(message, it.at), **foreign}
-        return self._put(slot, it, at, name, "message", payload)
+        payload = {"message": timed(message, spoken.at), **foreign}
+        return self._put(slot, spoken, at, name, "message", payload)
 
     def _put(
-        self, slot: Slot, it: Message, at: str | None, name: str, type: str, payload: dict[str, Any]
+        self, slot: Slot, message: Message, at: str | None, name: str, type: str, payload: dict[str, Any]
     ) -> str | None:
-        made = self._builder.add(it.line, name, at, type, payload, at=it.at)
+        made = self._builder.add(message.line, name, at, type, payload, at=message.at)
         if slot.first is None and made != at:
             slot.first = made
         return made
 
     def _answer(
-        self, slot: Slot, it: Message, at: str | None, result: PartResult, rest: dict[str, Any]
+        self, slot: Slot, message: Message, at: str | None, result: PartResult, rest: dict[str, Any]
     ) -> str | None:
-        name = f"{it.id[:40]}-result-{fields.digest(result.call_id)[:8]}"
+        name = f"{message.id[:40]}-result-{fields.digest(result.call_id)[:8]}"
         if result.name == "unknown":
             result = PartResult(
                 result.call_id,
@@ -266,20 +266,20 @@ class _Reader:
                 result.content,
                 is_error=result.is_error,
             )
-        payload = {"message": result.message(it.at), **({"foreign": rest} if rest else {})}
-        return self._put(slot, it, at, name, "message", payload)
+        payload = {"message": result.message(message.at), **({"foreign": rest} if rest else {})}
+        return self._put(slot, message, at, name, "message", payload)
 
-    def _add_notice(self, it: Message) -> bool:
+    def _add_notice(self, message: Message) -> bool:
         """Add a message that the program showed and no model saw."""
-        name = fields.entry_id(it.id)
+        name = fields.entry_id(message.id)
         if self._builder.has(name):
             return False
         data = {
-            "content": it.content.blocks,
-            **fields.without(it.value, "id", "timestamp", "type", "content"),
+            "content": message.content.blocks,
+            **fields.without(message.value, "id", "timestamp", "type", "content"),
         }
-        payload = {"customType": f"{NAME}.{it.type or 'notice'}", "data": data}
-        self._tip = self._builder.add(it.line, it.id, self._tip, "custom", payload, at=it.at)
+        payload = {"customType": f"{NAME}.{message.type or 'notice'}", "data": data}
+        self._tip = self._builder.add(message.line, message.id, self._tip, "custom", payload, at=message.at)
         if self._history:
             self._history[-1].end = self._tip  # additions to that message follow the notice
         return True
@@ -310,7 +310,7 @@ class _Reader:
             self._message(line, fields.mapping(value), f"line-{line.key}-{number}")
             for number, value in enumerate(values, 1)
         ]
-        given = [it for it in made if it is not None]
+        given = [message for message in made if message is not None]
         if len(given) < len(made):
             self._builder.report.add_problem(
                 line.number, f"{len(made) - len(given)} messages of a history cannot be read"
@@ -329,74 +329,74 @@ class _Reader:
             rest = self._compact(line, shared, rest)
         else:
             self._cut(line, shared)
-        for it in rest:
-            if not self._restore(it):
-                self._add(it)
+        for message in rest:
+            if not self._restore(message):
+                self._add(message)
 
-    def _take_context(self, it: Message) -> None:
+    def _take_context(self, message: Message) -> None:
         """Take the program's context before a history that has another one, such as that of another day, or none."""
         first = self._history[0]
-        if first.is_injected and first.spoken == it.content.spoken:
+        if first.is_injected and first.spoken == message.content.spoken:
             return
         if not first.is_injected:
-            first = Slot(it.id, it.type, [], None, None, is_injected=True)
+            first = Slot(message.id, message.type, [], None, None, is_injected=True)
             self._history.insert(0, first)
-        first.spoken, self._context = it.content.spoken, it
+        first.spoken, self._context = message.content.spoken, message
 
     def _add_context(self) -> None:
         """Add a context that was changed before the first message that follows the change."""
-        if (it := self._context) is None:
+        if (message := self._context) is None:
             return
         self._context = None
-        name = f"{it.id[:50]}-{fields.digest(str(it.content.spoken))[:8]}"
-        payload = {"customType": f"{NAME}.context", "content": it.content.blocks, "display": False}
-        self._tip = self._builder.add(it.line, name, self._tip, "custom_message", payload, at=it.at)
+        name = f"{message.id[:50]}-{fields.digest(str(message.content.spoken))[:8]}"
+        payload = {"customType": f"{NAME}.context", "content": message.content.blocks, "display": False}
+        self._tip = self._builder.add(message.line, name, self._tip, "custom_message", payload, at=message.at)
         if self._history:
             self._history[-1].end = self._tip
 
-    def _restore(self, it: Message) -> bool:
+    def _restore(self, message: Message) -> bool:
         """Continue at a message that an earlier update removed, if this message repeats it in the same place.
 
         Gemini CLI does so when it resumes a session: it removes the history, and then adds it again.
         """
         found = (
-            self._copies.removed(it, self._dropped, self._tip)
+            self._copies.removed(message, self._dropped, self._tip)
             or [
                 slot
                 for slot in reversed(self._dropped)
-                if slot.follows(self._tip) and slot.is_repeated_by(it)
+                if slot.follows(self._tip) and slot.is_repeated_by(message)
             ][:1]
         )
-        if not found or it.type not in _SPEAKERS:
+        if not found or message.type not in _SPEAKERS:
             return False
         for slot in found:
             self._dropped.remove(slot)
             self._history.append(slot)
         if self._tip is None or slot.kept_by != self._tip:
             self._tip = slot.end
-        self._extend(slot, it, [])
+        self._extend(slot, message, [])
         if not any(other.before == slot.end for other in self._dropped):
-            self._builder.add_beside(it.line, "label", {"targetId": slot.end})
+            self._builder.add_beside(message.line, "label", {"targetId": slot.end})
         return True
 
     def _shared(self, given: list[Message], place: int = 0) -> tuple[int, list[Message]]:
         """Return the end of the messages of the history, from `place` on, that `given` repeats, and its rest."""
-        for number, it in enumerate(given):
-            if (after := self._copies.place_after(it, self._history, place)) is not None:
+        for number, message in enumerate(given):
+            if (after := self._copies.place_after(message, self._history, place)) is not None:
                 place = after
                 continue
-            if it.type not in _SPEAKERS or self._is_mirror(it):
-                place += place < len(self._history) and self._history[place].id == it.id
+            if message.type not in _SPEAKERS or self._is_mirror(message):
+                place += place < len(self._history) and self._history[place].id == message.id
                 continue
             while (
                 place < len(self._history)
                 and not self._history[place].spoken
-                and self._history[place].id != it.id
+                and self._history[place].id != message.id
             ):
                 place += 1  # its calls and results are not among the messages with a text
-            if place == len(self._history) or not self._history[place].is_repeated_by(it):
+            if place == len(self._history) or not self._history[place].is_repeated_by(message):
                 return place, given[number:]
-            self._extend(self._history[place], it, [])
+            self._extend(self._history[place], message, [])
             place += 1
         while place < len(self._history) and not self._history[place].spoken:
             place += 1
@@ -407,8 +407,8 @@ class _Reader:
         tail = next(
             (
                 n
-                for n, it in enumerate(rest)
-                if any(slot.is_repeated_by(it) for slot in self._history[shared:])
+                for n, message in enumerate(rest)
+                if any(slot.is_repeated_by(message) for slot in self._history[shared:])
             ),
             len(rest),
         )
@@ -418,19 +418,24 @@ class _Reader:
             len(self._history),
         )
         summaries = rest[:tail] if first is not None else rest[:1]
-        texts = [fields.as_text(block.get("text")) for it in summaries for block in it.content.spoken]
+        texts = [
+            fields.as_text(block.get("text")) for summary in summaries for block in summary.content.spoken
+        ]
         kept = self._history[keeps] if keeps < len(self._history) else None
         payload = {
             "summary": "\n\n".join(filter(None, texts)),
             "firstKeptEntryId": None if kept is None else kept.first, "tokensBefore": 0,
-            "details": {"messages": [it.value for it in summaries]},
+            "details": {"messages": [summary.value for summary in summaries]},
         }  # fmt: skip
         place = summaries[0].id if summaries else f"line-{line.key}"
         self._tip = self._builder.add(
             line, place, self._tip, "compaction", payload, at=summaries[0].at if summaries else None
         )
         self._builder.count("compaction")
-        replaced = [Slot(it.id, it.type, it.content.spoken, self._tip, self._tip) for it in summaries]
+        replaced = [
+            Slot(summary.id, summary.type, summary.content.spoken, self._tip, self._tip)
+            for summary in summaries
+        ]
         for slot in replaced:
             slot.first, slot.is_counted = self._tip, True
         tail_slots, below = self._history[keeps:], rest[len(summaries) :]

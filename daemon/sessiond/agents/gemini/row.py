@@ -106,9 +106,9 @@ def _keep_copy(native_id: str, environ: Environ) -> None:
     ending = f"-{native_id[:8]}.jsonl"
     for folder in _folders(environ):
         for chats in (f"{folder}/{project}/chats" for project in _names(folder)):
-            sizes = {it: _size(f"{chats}/{it}") for it in _files_of(native_id, chats)}
-            own = max((it for it in sizes if it.endswith(ending)), key=sizes.__getitem__, default=None)
-            if own is None or any(sizes[it] >= sizes[own] for it in sizes if not it.endswith(ending)):
+            sizes = {file: _size(f"{chats}/{file}") for file in _files_of(native_id, chats)}
+            own = max((size for size in sizes if size.endswith(ending)), key=sizes.__getitem__, default=None)
+            if own is None or any(sizes[size] >= sizes[own] for size in sizes if not size.endswith(ending)):
                 continue
             _copy(f"{chats}/{own}", f"{chats}/{own.removesuffix(ending)}", native_id[9:13])
 
@@ -135,8 +135,8 @@ def _copy(source: str, begin: str, end: str) -> None:
 
 def _files_of(native_id: str, chats: str) -> list[str]:
     """Return the names of the files of lines in a folder whose first line names a session."""
-    names = [it for it in _names(chats) if it.startswith("session-") and it.endswith(".jsonl")]
-    return [it for it in names if _has_id(f"{chats}/{it}", native_id)]
+    names = [name for name in _names(chats) if name.startswith("session-") and name.endswith(".jsonl")]
+    return [name for name in names if _has_id(f"{chats}/{name}", native_id)]
 
 
 def _size(path: str) -> int:

@@ -30,11 +30,11 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
     """Return the lines of the file."""
     conversation = native_conversation(whole, losses, accepts_data)
     lines = [_header(conversation, target)]
-    for it in conversation.turns:
-        if it.turn.role == "results":
-            _answer_calls(lines[-1], it)
+    for native_turn in conversation.turns:
+        if native_turn.turn.role == "results":
+            _answer_calls(lines[-1], native_turn)
         else:
-            lines.append(_message(it, native_ids.uuid(target.seed, "message", str(len(lines)))))
+            lines.append(_message(native_turn, native_ids.uuid(target.seed, "message", str(len(lines)))))
     lines[0] |= copy_mark.mark(whole, len(lines))
     return lines
 
@@ -48,17 +48,17 @@ def _header(conversation: NativeConversation, target: NativeTarget) -> dict[str,
     return header if conversation.title is None else {**header, "summary": conversation.title}
 
 
-def _message(it: NativeTurn, message_id: str) -> dict[str, Any]:
-    turn = it.turn
-    base = {"id": message_id, "timestamp": it.time}
+def _message(native_turn: NativeTurn, message_id: str) -> dict[str, Any]:
+    turn = native_turn.turn
+    base = {"id": message_id, "timestamp": native_turn.time}
     if turn.role == "user":
         return {**base, "type": "user", "content": [part_of(part) for part in turn.parts]}
     message: dict[str, Any] = {**base, "type": "gemini", "content": text_of(turn)}
-    if it.model is not None:
-        message["model"] = it.model
+    if native_turn.model is not None:
+        message["model"] = native_turn.model
     calls = [part for part in turn.parts if isinstance(part, Call)]
     if calls:
-        message["toolCalls"] = [_call(call, it.time) for call in calls]
+        message["toolCalls"] = [_call(call, native_turn.time) for call in calls]
     return message
 
 
@@ -67,12 +67,12 @@ def _call(call: Call, time: str) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "args": arguments, "status": "success", "timestamp": time}
 
 
-def _answer_calls(message: dict[str, Any], it: NativeTurn) -> None:
+def _answer_calls(message: dict[str, Any], native_turn: NativeTurn) -> None:
     """Add the results to the calls of the answer before them."""
-    for call, result in zip(message["toolCalls"], it.turn.results, strict=True):
+    for call, result in zip(message["toolCalls"], native_turn.turn.results, strict=True):
         call["result"] = [{"functionResponse": response_of(result)}]
         call["status"] = "error" if result.is_error else "success"
-        call["timestamp"] = it.time
+        call["timestamp"] = native_turn.time
 
 
 WRITER: Final = NativeWriter(NAME, _lines)

@@ -100,8 +100,8 @@ def _decoded(data: bytes) -> dict[str, Any]:
 def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return updates that lead to a state, and names of the parts of the state that updates cannot express."""
     inexpressible: list[str] = []
-    decisions = [_decision(it) for it in fields.items(state.get("key_decisions"))]
-    valid = [it for it in decisions if it is not None]
+    decisions = [_decision(decision) for decision in fields.items(state.get("key_decisions"))]
+    valid = [decision for decision in decisions if decision is not None]
     if len(valid) < len(decisions):
         inexpressible.append("a decision without text")
     metrics = fields.mapping(state.get("metrics"))
@@ -110,10 +110,10 @@ def _updates(state: dict[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     if counted != since or len(valid) > KEPT_DECISIONS:
         inexpressible.append("metrics.decision_count")
     before, after = valid[: len(valid) - since], valid[len(valid) - since :]
-    updates: list[dict[str, Any]] = [{"decision": it} for it in before]
+    updates: list[dict[str, Any]] = [{"decision": decision} for decision in before]
     if state.get("pruned") is True:
         updates.append({"compress": _ALL_TOKENS, "at": fields.time(state.get("last_pruned_at"))})
-    updates += [{"decision": it} for it in after] or [{}]
+    updates += [{"decision": decision} for decision in after] or [{}]
     inexpressible += _spread(state, metrics, updates)
     inexpressible += [f"metrics.{name}" for name in metrics if name not in _METRICS and metrics[name]]
     updates[-1] |= _named_values(state)

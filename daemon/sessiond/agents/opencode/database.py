@@ -51,9 +51,9 @@ def sessions(path: str) -> dict[str, LastChange]:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
 
-    def read(it: sqlite3.Connection) -> dict[str, LastChange]:
-        query = f"SELECT id, {_UPDATED}, {_events(it)} FROM session ORDER BY time_created, rowid"
-        return {str(name): LastChange(int(at), int(event)) for name, at, event in it.execute(query)}
+    def read(connection: sqlite3.Connection) -> dict[str, LastChange]:
+        query = f"SELECT id, {_UPDATED}, {_events(connection)} FROM session ORDER BY time_created, rowid"
+        return {str(name): LastChange(int(at), int(event)) for name, at, event in connection.execute(query)}
 
     return _use(path, read)
 
@@ -68,14 +68,15 @@ def marks(path: str) -> dict[str, tuple[int, ...]]:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
 
-    def read(it: sqlite3.Connection) -> dict[str, tuple[int, ...]]:
-        events = _events(it)
+    def read(connection: sqlite3.Connection) -> dict[str, tuple[int, ...]]:
+        events = _events(connection)
         query = f"""
             SELECT id, time_updated, {events}, CASE WHEN {events} = 0 THEN {_NEWEST_UPDATED} ELSE 0 END
             FROM session ORDER BY time_created, rowid
         """
         return {
-            str(name): (int(at), int(event), int(newest)) for name, at, event, newest in it.execute(query)
+            str(name): (int(at), int(event), int(newest))
+            for name, at, event, newest in connection.execute(query)
         }
 
     return _use(path, read)
@@ -88,9 +89,9 @@ def last_change(path: str, session_id: str) -> LastChange | None:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
 
-    def read(it: sqlite3.Connection) -> LastChange | None:
-        query = f"SELECT {_UPDATED}, {_events(it)} FROM session WHERE id = ?"
-        row = it.execute(query, [session_id]).fetchone()
+    def read(connection: sqlite3.Connection) -> LastChange | None:
+        query = f"SELECT {_UPDATED}, {_events(connection)} FROM session WHERE id = ?"
+        row = connection.execute(query, [session_id]).fetchone()
         return None if row is None else LastChange(int(row[0]), int(row[1]))
 
     return _use(path, read)
@@ -102,7 +103,7 @@ def message_ids(path: str, session_id: str) -> list[str]:
     Raises:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
-    return _use(path, lambda it: _message_ids(it, session_id))
+    return _use(path, lambda connection: _message_ids(connection, session_id))
 
 
 def size_of(path: str, session_id: str) -> int:
@@ -112,7 +113,7 @@ def size_of(path: str, session_id: str) -> int:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
     query = "SELECT coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?"
-    return int(_use(path, lambda it: it.execute(query, [session_id]).fetchone()[0]))
+    return int(_use(path, lambda connection: connection.execute(query, [session_id]).fetchone()[0]))
 
 
 def document(path: str, session_id: str) -> bytes | None:
@@ -122,8 +123,8 @@ def document(path: str, session_id: str) -> bytes | None:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
 
-    def read(it: sqlite3.Connection) -> dict[str, Any] | None:
-        return _document(it, session_id, _message_ids(it, session_id), 0)
+    def read(connection: sqlite3.Connection) -> dict[str, Any] | None:
+        return _document(connection, session_id, _message_ids(connection, session_id), 0)
 
     found = _use(path, read)
     return None if found is None else msgspec.json.encode(found) + b"\n"
@@ -147,10 +148,10 @@ def end_of_document(
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
 
-    def read(it: sqlite3.Connection) -> tuple[dict[str, Any], list[str]] | None:
-        names = _message_ids(it, session_id)
+    def read(connection: sqlite3.Connection) -> tuple[dict[str, Any], list[str]] | None:
+        names = _message_ids(connection, session_id)
         start = first(names)
-        found = None if start is None else _document(it, session_id, names, start)
+        found = None if start is None else _document(connection, session_id, names, start)
         return None if found is None or "revert" in found["info"] else (found, names)
 
     result = _use(path, read)
@@ -164,7 +165,7 @@ def _message_ids(connection: sqlite3.Connection, session_id: str) -> list[str]:
         FROM message WHERE session_id = ? ORDER BY rowid
     """
     places = [MessagePlace(*row) for row in connection.execute(query, [session_id])]
-    return [str(places[it].id) for it in in_order(places)]
+    return [str(places[index].id) for index in in_order(places)]
 
 
 def _document(

@@ -27,16 +27,16 @@ def in_order(messages: Sequence[MessagePlace]) -> list[int]:
     """Return the indexes of messages in the order of the conversation. Messages of one time keep their order."""
     here: dict[str | None, int] = {}
     times: list[float] = []
-    for index, it in enumerate(messages):
-        here.setdefault(it.id, index)
-        times.append(it.created if it.created is not None else times[-1] if times else 0.0)
-    above = [None if it.parent is None else here.get(it.parent) for it in messages]
+    for index, message in enumerate(messages):
+        here.setdefault(message.id, index)
+        times.append(message.created if message.created is not None else times[-1] if times else 0.0)
+    above = [None if message.parent is None else here.get(message.parent) for message in messages]
     answered = set(above)
-    answers = [index for index, it in enumerate(messages) if it.parent is not None]
-    if [times[it] for it in answers] == sorted(times[it] for it in answers):
+    answers = [index for index, message in enumerate(messages) if message.parent is not None]
+    if [times[answer] for answer in answers] == sorted(times[answer] for answer in answers):
         last: float | None = None
-        for index, it in enumerate(messages):
-            if it.parent is not None:
+        for index, message in enumerate(messages):
+            if message.parent is not None:
                 last = times[index]
             elif last is not None and index not in answered:
                 times[index] = last

@@ -86,12 +86,14 @@ class _Reader:
         title = fields.text(info.get("title"))
         if title is not None and _PLACEHOLDER.fullmatch(title) is None:
             builder.add_beside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
-        messages = [it for it in fields.items(value.get("messages")) if isinstance(it, dict)]
+        messages = [message for message in fields.items(value.get("messages")) if isinstance(message, dict)]
         if len(messages) < len(fields.items(value.get("messages"))):
             builder.report.add_problem(line.number, "some of its messages cannot be read")
             builder.preserve(line, "document", "some of its messages cannot be read")
-        messages = [messages[it] for it in in_order([_place(it) for it in messages])]
-        parts = [fields.mapping(part) for it in messages[:1] for part in fields.items(it.get("parts"))]
+        messages = [messages[index] for index in in_order([_place(message) for message in messages])]
+        parts = [
+            fields.mapping(part) for message in messages[:1] for part in fields.items(message.get("parts"))
+        ]
         marks = [fields.mapping(part.get("metadata")).get(copy_mark.MARK) for part in parts]
         builder.take_mark(next(filter(None, marks), None), len(messages))
         if self._source.growing:
@@ -109,12 +111,12 @@ class _Reader:
 
     def _take(self, line: SourceLine, message: dict[str, Any], name: str) -> None:
         builder, info = self._builder, fields.mapping(message.get("info"))
-        parts = [it for it in fields.items(message.get("parts")) if isinstance(it, dict)]
+        parts = [part for part in fields.items(message.get("parts")) if isinstance(part, dict)]
         at = builder.time_of(fields.mapping(info.get("time")).get("created"), unit=_MILLISECOND)
         own = SourceLine(line.number, _raw(message, line), message, part=line.part)
-        for it in (info, *parts):
-            if it.get("type") == UNREADABLE:
-                what = "the message" if it is info else "a part of the message"
+        for part in (info, *parts):
+            if part.get("type") == UNREADABLE:
+                what = "the message" if part is info else "a part of the message"
                 builder.report.add_problem(line.number, f"{what} {name:.80} is not JSON")
         self._message = name
         match info.get("role"):
@@ -163,7 +165,7 @@ class _Reader:
             "tokensBefore": fields.number(spent.get("input")), **_foreign(info), **_request_key(info),
         }  # fmt: skip
         if spent:
-            payload |= {name: it for name, it in _speaker(info).items() if name != "api"} | {
+            payload |= {name: value for name, value in _speaker(info).items() if name != "api"} | {
                 "usage": _usage(info)
             }
         self._add(line, name, "compaction", payload, at)
@@ -214,8 +216,8 @@ def _settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
     These are answers that are not complete, and prompts that wait for an answer.
     """
-    infos = [fields.mapping(it.get("info")) for it in messages]
-    answered = {fields.text(it.get("parentID")) for it in infos}
+    infos = [fields.mapping(message.get("info")) for message in messages]
+    answered = {fields.text(info.get("parentID")) for info in infos}
     end, after = len(infos), dict[str, Any]()
     while end:
         last = infos[end - 1]
@@ -299,7 +301,9 @@ def _request_key(info: dict[str, Any]) -> dict[str, str]:
     if not spent:
         return {}
     created = fields.mapping(info.get("time")).get("created")
-    parts = [fields.dumps(it).decode() for it in (created, spent, info.get("cost"), info.get("modelID"))]
+    parts = [
+        fields.dumps(value).decode() for value in (created, spent, info.get("cost"), info.get("modelID"))
+    ]
     return {"requestKey": f"{NAME}/{fields.digest(*parts)}"}
 
 
@@ -310,7 +314,11 @@ def _result(part: dict[str, Any]) -> dict[str, Any] | None:
         return None
     is_error = state["status"] == "error"
     text = {"type": "text", "text": fields.as_text(state.get("error" if is_error else "output"))}
-    files = [_block(it) for it in fields.items(state.get("attachments")) if isinstance(it, dict)]
+    files = [
+        _block(attachment)
+        for attachment in fields.items(state.get("attachments"))
+        if isinstance(attachment, dict)
+    ]
     details = fields.without(state, "status", "input", "output", "error", "attachments")
     return {
         "role": "toolResult", "toolCallId": fields.as_text(part.get("callID")),
@@ -320,7 +328,7 @@ def _result(part: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _foreign(info: dict[str, Any], parts: list[dict[str, Any]] | None = None) -> dict[str, Any]:
-    rest = {name: it for name, it in fields.without(info, *_OF_INFO).items() if it is not None}
+    rest = {name: value for name, value in fields.without(info, *_OF_INFO).items() if value is not None}
     if isinstance(info.get("summary"), dict):
         rest["summary"] = info["summary"]
     if parts:

@@ -40,10 +40,10 @@ def session_paths(storage: str) -> list[str]:
     """Return the paths of the files of all sessions. Raises `OSError`."""
     found: list[str] = []
     with os.scandir(f"{storage}/session") as projects:
-        for it in projects:
-            if it.is_dir(follow_symlinks=False):
-                found += [session.path for session in _entries(it.path)]
-    return [it for it in found if storage_of(it) is not None]
+        for item in projects:
+            if item.is_dir(follow_symlinks=False):
+                found += [session.path for session in _entries(item.path)]
+    return [path for path in found if storage_of(path) is not None]
 
 
 def files_of(path: str) -> SessionFiles | None:
@@ -76,14 +76,14 @@ def document(path: str) -> bytes | None:
     if info is None or storage is None:
         return None
     messages: list[dict[str, Any]] = [
-        {"info": {**found, "id": _name(it.path)}, "parts": _parts(f"{storage}/part/{_name(it.path)}")}
-        for it in _entries(f"{storage}/message/{_name(path)}")
-        if (found := _decoded(it.path)) is not None
+        {"info": {**found, "id": _name(item.path)}, "parts": _parts(f"{storage}/part/{_name(item.path)}")}
+        for item in _entries(f"{storage}/message/{_name(path)}")
+        if (found := _decoded(item.path)) is not None
     ]
     # The files are in the order of the ids, which tells nothing.
-    messages.sort(key=lambda it: inf if (at := _place(it["info"]).created) is None else at)
-    order = in_order([_place(it["info"]) for it in messages])
-    whole = {"info": {**info, "id": _name(path)}, "messages": [messages[it] for it in order]}
+    messages.sort(key=lambda message: inf if (at := _place(message["info"]).created) is None else at)
+    order = in_order([_place(message["info"]) for message in messages])
+    whole = {"info": {**info, "id": _name(path)}, "messages": [messages[index] for index in order]}
     return msgspec.json.encode(whole) + b"\n"
 
 
@@ -93,14 +93,16 @@ def _parts(folder: str) -> list[dict[str, Any]]:
     A part that says when it began has the place of that time. Of the others, nothing but their ids tells the place.
     """
     found = [
-        {**part, "id": _name(it.path)} for it in _entries(folder) if (part := _decoded(it.path)) is not None
+        {**part, "id": _name(item.path)}
+        for item in _entries(folder)
+        if (part := _decoded(item.path)) is not None
     ]
     last, keys = float("-inf"), list[float]()
-    for it in found:
-        began = _begun(it)
+    for value in found:
+        began = _begun(value)
         last = last if began is None else began
         keys.append(last)
-    return [found[it] for it in sorted(range(len(found)), key=keys.__getitem__)]
+    return [found[number] for number in sorted(range(len(found)), key=keys.__getitem__)]
 
 
 def _begun(part: dict[str, Any]) -> float | None:
@@ -124,7 +126,7 @@ def _entries(folder: str) -> list["os.DirEntry[str]"]:
     """Return the JSON files in a folder, by name; none if it does not exist."""
     try:
         with os.scandir(folder) as found:
-            return sorted((it for it in found if it.name.endswith(_SUFFIX)), key=lambda it: it.name)
+            return sorted((item for item in found if item.name.endswith(_SUFFIX)), key=lambda item: item.name)
     except FileNotFoundError:
         return []
 

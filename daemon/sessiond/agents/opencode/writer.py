@@ -34,8 +34,8 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
     """Return the document, which is one line."""
     conversation = native_conversation(whole, losses, accepts_data)
     document = _Document(target, conversation, losses)
-    for it in conversation.turns:
-        document.add(it)
+    for native_turn in conversation.turns:
+        document.add(native_turn)
     info = {
         "id": target.session_id, "slug": native_ids.letters(12, target.seed, "slug").lower(),
         "projectID": "global", "directory": conversation.cwd, "title": conversation.title or _title(conversation),
@@ -43,7 +43,9 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
         "time": {"created": conversation.started_ms, "updated": conversation.ended_ms},
     }  # fmt: skip
     if mark := copy_mark.mark(whole, len(document.messages)):
-        first = next(part for it in document.messages for part in it["parts"] if part["type"] == "text")
+        first = next(
+            part for message in document.messages for part in message["parts"] if part["type"] == "text"
+        )
         first["metadata"] = mark
     return [{"info": info, "messages": document.messages}]
 
@@ -62,27 +64,36 @@ class _Document:
         self._asked: str | None = None
         self._count = 0
 
-    def add(self, it: NativeTurn) -> None:
+    def add(self, native_turn: NativeTurn) -> None:
         """Add a turn: a message, or the results of the calls in the message before."""
-        if it.turn.role == "results":
-            for result, part in zip(it.turn.results, self._calls(), strict=True):
-                self._answer(part, result, it.time_ms)
+        if native_turn.turn.role == "results":
+            for result, part in zip(native_turn.turn.results, self._calls(), strict=True):
+                self._answer(part, result, native_turn.time_ms)
             return
-        message_id = self._id("msg", it.time_ms)
-        own = self._of_answer(it) if it.turn.role == "assistant" else self._of_user(it, message_id)
+        message_id = self._id("msg", native_turn.time_ms)
+        own = (
+            self._of_answer(native_turn)
+            if native_turn.turn.role == "assistant"
+            else self._of_user(native_turn, message_id)
+        )
         info = {"id": message_id, "sessionID": self._target.session_id, **own}
-        parts = [self._part(part, it.time_ms, message_id) for part in it.turn.parts]
+        parts = [self._part(part, native_turn.time_ms, message_id) for part in native_turn.turn.parts]
         self.messages.append({"info": info, "parts": parts})
 
-    def _of_user(self, it: NativeTurn, message_id: str) -> dict[str, Any]:
+    def _of_user(self, native_turn: NativeTurn, message_id: str) -> dict[str, Any]:
         self._asked = message_id
-        return {"role": "user", "time": {"created": it.time_ms}, "agent": _AGENT, "model": self._model}
+        return {
+            "role": "user",
+            "time": {"created": native_turn.time_ms},
+            "agent": _AGENT,
+            "model": self._model,
+        }
 
-    def _of_answer(self, it: NativeTurn) -> dict[str, Any]:
-        calls = any(isinstance(part, Call) for part in it.turn.parts)
+    def _of_answer(self, native_turn: NativeTurn) -> dict[str, Any]:
+        calls = any(isinstance(part, Call) for part in native_turn.turn.parts)
         return {
             "role": "assistant", "parentID": self._asked,
-            "time": {"created": it.time_ms, "completed": it.time_ms}, **self._model, "mode": _AGENT,
+            "time": {"created": native_turn.time_ms, "completed": native_turn.time_ms}, **self._model, "mode": _AGENT,
             "agent": _AGENT, "path": {"cwd": self._cwd, "root": self._cwd}, "cost": 0, "tokens": _NO_TOKENS,
             "finish": "tool-calls" if calls else "stop",
         }  # fmt: skip
@@ -109,7 +120,7 @@ class _Document:
         """Add the result of a tool to the part with its call."""
         state, text = part["state"], text_of(result)
         time = {"start": time_ms, "end": time_ms}
-        images = [it for it in result.parts if isinstance(it, Image)]
+        images = [image for image in result.parts if isinstance(image, Image)]
         if result.is_error:
             for _ in images:
                 self._losses.lose("image")
@@ -130,7 +141,11 @@ class _Document:
 
 def _title(conversation: NativeConversation) -> str:
     """Return the first words of the user as a title, which OpenCode requires."""
-    said = (typed_words.typed(text_of(it.turn)) for it in conversation.turns if it.turn.role == "user")
+    said = (
+        typed_words.typed(text_of(native_turn.turn))
+        for native_turn in conversation.turns
+        if native_turn.turn.role == "user"
+    )
     return preview.one_line(next(filter(None, said), "Untitled session"), _TITLE_CHARACTERS)
 
 
@@ -145,7 +160,9 @@ def _model(target: NativeTarget, conversation: NativeConversation) -> dict[str, 
     provider, _, model = (target.model or "").partition("/")
     if provider and model:
         return {"providerID": provider, "modelID": model}
-    last = next((it for it in reversed(conversation.turns) if it.model is not None), None)
+    last = next(
+        (native_turn for native_turn in reversed(conversation.turns) if native_turn.model is not None), None
+    )
     if last is None:
         return {"providerID": UNKNOWN_MODEL, "modelID": UNKNOWN_MODEL}
     return {"providerID": last.turn.provider or UNKNOWN_MODEL, "modelID": last.model or UNKNOWN_MODEL}

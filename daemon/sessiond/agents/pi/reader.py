@@ -100,9 +100,9 @@ class PiReader:
         """Take the next lines."""
         builder, state, some = self._builder, self._state, list(lines)
         found: list[tuple[int, SourceLine, dict[str, Any]]] = []
-        headers = (it.value for it in some if it.value and it.value.get("type") == "session")
+        headers = (line.value for line in some if line.value and line.value.get("type") == "session")
         if not state.has_header:
-            builder.begin(it.get("timestamp") for it in headers)
+            builder.begin(header.get("timestamp") for header in headers)
         for line in some:
             value = line.value
             if value is None:
@@ -147,25 +147,27 @@ class PiReader:
     def _add_entries(self, found: list[tuple[int, SourceLine, dict[str, Any]]]) -> None:
         builder, state = self._builder, self._state
         linked, migrated = self._linked(found)
-        linked = without([it for it in linked if not self._is_repeat(it.id, it.line)], state.others)
+        linked = without(
+            [entry for entry in linked if not self._is_repeat(entry.id, entry.line)], state.others
+        )
         names = Names()
         there = self._there(linked, names)
         for placed in in_order([*there, *linked]):
-            it = placed.linked
-            if it.line.value is None:
+            entry = placed.linked
+            if entry.line.value is None:
                 continue
-            self.is_behind = self.is_behind or it.id in state.missing
+            self.is_behind = self.is_behind or entry.id in state.missing
             if placed.problem is not None:
-                builder.report.add_problem(it.line.number, placed.problem)
-                state.missing.add(it.parent or "")
-            if builder.has(it.id):
-                problem = f"a second entry has the id {it.id:.80}; both are imported"
-                builder.report.add_problem(it.line.number, problem)
-            made = _add(builder, it, names.below(placed.parent), migrated=it.line.place in migrated)
-            names.put(it, made)
-            state.entries[it.id] = made
+                builder.report.add_problem(entry.line.number, placed.problem)
+                state.missing.add(entry.parent or "")
+            if builder.has(entry.id):
+                problem = f"a second entry has the id {entry.id:.80}; both are imported"
+                builder.report.add_problem(entry.line.number, problem)
+            made = _add(builder, entry, names.below(placed.parent), migrated=entry.line.place in migrated)
+            names.put(entry, made)
+            state.entries[entry.id] = made
         if linked:
-            last = max(linked, key=lambda it: it.line.place)
+            last = max(linked, key=lambda entry: entry.line.place)
             state.last, state.last_number = last.id, last.line.number
             state.moves_leaf = last.value.get("type") == "leaf"
             state.leaf = name_of(last.value, "targetId") if state.moves_leaf else None
@@ -211,14 +213,14 @@ class PiReader:
     def _there(self, linked: list[Linked], names: Names) -> list[Linked]:
         """Return the parents of lines that were taken before, and the last line of these at the end."""
         state = self._state
-        ids = dict.fromkeys(it.parent for it in linked if it.parent in state.entries)
+        ids = dict.fromkeys(entry.parent for entry in linked if entry.parent in state.entries)
         if state.last is not None:
             ids.pop(state.last, None)
             ids[state.last] = None
         line = SourceLine(state.last_number, b"", None)
-        found = [Linked(line, {}, it or "", None) for it in ids]
-        for it in found:
-            names.put(it, state.entries.get(it.id))
+        found = [Linked(line, {}, entry_id or "", None) for entry_id in ids]
+        for parent in found:
+            names.put(parent, state.entries.get(parent.id))
         return found
 
 
@@ -259,27 +261,30 @@ def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]
         return 3
 
 
-def _add(builder: ImportBuilder, it: Linked, parent: str | None, *, migrated: bool) -> str | None:
-    type = fields.as_text(it.value.get("type"))
+def _add(builder: ImportBuilder, linked: Linked, parent: str | None, *, migrated: bool) -> str | None:
+    type = fields.as_text(linked.value.get("type"))
     builder.count(type)
-    at = builder.time_of(it.value.get("timestamp"))
+    at = builder.time_of(linked.value.get("timestamp"))
     stays = (
-        not migrated and "parentId" in it.value and not builder.has(it.id) and fields.entry_id(it.id) == it.id
+        not migrated
+        and "parentId" in linked.value
+        and not builder.has(linked.id)
+        and fields.entry_id(linked.id) == linked.id
     )
-    if stays and isinstance(it.value.get("id"), str) and it.value.get("parentId") == parent:
+    if stays and isinstance(linked.value.get("id"), str) and linked.value.get("parentId") == parent:
         try:
-            role = fields.mapping(it.value.get("message")).get("role")
-            line = payloads.without_field(lines.presentable(it.line.raw), COMMAND_FIELD)
-            payloads.with_field(line, "id", it.id)  # raises if msgspec cannot read it
+            role = fields.mapping(linked.value.get("message")).get("role")
+            line = payloads.without_field(lines.presentable(linked.line.raw), COMMAND_FIELD)
+            payloads.with_field(line, "id", linked.id)  # raises if msgspec cannot read it
         except (ValueError, RecursionError, lines.NotAnEntry):
             pass
         else:
             builder.add_verbatim(
-                it.id, parent, type, line, role if isinstance(role, str) and type == "message" else None
+                linked.id, parent, type, line, role if isinstance(role, str) and type == "message" else None
             )
-            return it.id
-    payload = fields.without(it.value, "type", "id", "parentId", "timestamp", COMMAND_FIELD)
-    return builder.add(it.line, it.id, parent, type, payload, at=at)
+            return linked.id
+    payload = fields.without(linked.value, "type", "id", "parentId", "timestamp", COMMAND_FIELD)
+    return builder.add(linked.line, linked.id, parent, type, payload, at=at)
 
 
 def _linear(linear: list[str], index: int) -> str | None:

@@ -27,7 +27,7 @@ _THINKING: Final = ("thinking", "redactedThinking")
 def _of_pi(whole: ExportedSession, losses: ConversionLosses, target: NativeTarget) -> list[dict[str, Any]]:
     """Return the lines of a file of pi."""
     path = _path(whole, losses)
-    types = [fields.type_of(it) for it in path]
+    types = [fields.type_of(entry) for entry in path]
     if "reset_boundary" in types:
         after = len(types) - types[::-1].index("reset_boundary")
         if "compaction" not in types[after:]:
@@ -47,13 +47,13 @@ def _of_oh_my_pi(
 def _path(whole: ExportedSession, losses: ConversionLosses) -> list[dict[str, Any]]:
     """Return the entries of the path, without moves of the leaf and what this program keeps for itself."""
     on_path = whole.on_path()
-    ids = {it.get("id") for it in on_path}
+    ids = {entry.get("id") for entry in on_path}
     for entry in whole.entries:
         if entry.get("id") not in ids and fields.type_of(entry) not in ("leaf", "label"):
             losses.lose("entry of another branch")
     if whole.tags:
         losses.lose("tags")
-    path = [it for it in on_path if fields.type_of(it) != "leaf" and not is_ours(it)]
+    path = [entry for entry in on_path if fields.type_of(entry) != "leaf" and not is_ours(entry)]
     return path if whole.agent not in ADDING_TEXT else _handed_over(path, losses)
 
 
@@ -63,12 +63,14 @@ def _handed_over(path: list[dict[str, Any]], losses: ConversionLosses) -> list[d
     pi gives a model the thinking of another one as text.
     """
     kept: list[dict[str, Any]] = []
-    for entry, message in zip(path, handing_over.told([_message_in(it) for it in path], losses), strict=True):
+    for entry, message in zip(
+        path, handing_over.told([_message_in(entry) for entry in path], losses), strict=True
+    ):
         if message is None:
             continue
         if message.get("role") == "assistant":
             content = fields.items(message.get("content"))
-            said = [it for it in content if fields.mapping(it).get("type") not in _THINKING]
+            said = [block for block in content if fields.mapping(block).get("type") not in _THINKING]
             losses.lost["thinking"] += len(content) - len(said)
             if not said and content:
                 continue
@@ -92,9 +94,9 @@ def _message_in(entry: dict[str, Any]) -> dict[str, Any]:
 def _edited(path: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the entries with the edits of the path applied, and without the edits."""
     edits = {
-        fields.text(it.get("targetId")): it.get("replacement")
-        for it in path
-        if fields.type_of(it) == "context_edit"
+        fields.text(entry.get("targetId")): entry.get("replacement")
+        for entry in path
+        if fields.type_of(entry) == "context_edit"
     }
     if not edits:
         return path
@@ -123,15 +125,15 @@ def _file(
     }  # fmt: skip
     if whole.title is not None:
         header["title"] = whole.title
-    ids = [it.get("id") for it in path]
+    ids = [entry.get("id") for entry in path]
     kept = set(ids)
-    order = [it.get("id") for it in whole.on_path()]
+    order = [entry.get("id") for entry in whole.on_path()]
     lines: list[dict[str, Any]] = [header]
     above: object = None
     for entry in path:
         lines.append({**_complete(entry), "parentId": above, **_first_kept(entry, order, kept)})
         above = entry.get("id")
-    if whole.title is not None and not any(fields.type_of(it) in _TITLES for it in path):
+    if whole.title is not None and not any(fields.type_of(entry) in _TITLES for entry in path):
         name = "name" if title_type == "session_info" else "title"
         lines.append({
             "type": title_type, "id": fields.digest(target.seed, "title")[:8], "parentId": above,
@@ -157,7 +159,7 @@ def _first_kept(entry: dict[str, Any], order: list[Any], kept: set[Any]) -> dict
     first = fields.text(entry.get("firstKeptEntryId"))
     if fields.type_of(entry) != "compaction" or first in kept or first not in order:
         return {}
-    later = (it for it in order[order.index(first) :] if it in kept)
+    later = (entry_id for entry_id in order[order.index(first) :] if entry_id in kept)
     return {"firstKeptEntryId": next(later, entry.get("id"))}
 
 

@@ -80,15 +80,15 @@ class _Reader:
             else:
                 parent = fields.text(line.value.get("parentUuid"))
                 linked.append(Linked(line, line.value, uuid, parent, _chain(line.value)))
-        self._identify([it.value for it in linked])
-        builder.begin(it.value.get("timestamp") for it in linked)
+        self._identify([entry.value for entry in linked])
+        builder.begin(entry.value.get("timestamp") for entry in linked)
         linked = without_repeats(linked, builder)
         for placed in in_order(linked):
-            it = placed.linked
+            linked_line = placed.linked
             if placed.problem is not None:
-                builder.report.add_problem(it.line.number, placed.problem)
+                builder.report.add_problem(linked_line.line.number, placed.problem)
             above = self._names.below(placed.parent)
-            self._names.put(it, self._take(it, above))
+            self._names.put(linked_line, self._take(linked_line, above))
         last = newest(linked)
         builder.leaf = None if last is None else self._names.below(last)
         return builder.finish()
@@ -96,42 +96,48 @@ class _Reader:
     def _identify(self, values: list[dict[str, Any]]) -> None:
         """Set the source id, the parent and the folder. A file is named after its session."""
         builder, stem = self._builder, self._source.name.partition(".")[0]
-        session = next((it for value in values if (it := fields.text(value.get("sessionId")))), stem)
+        session = next((text for value in values if (text := fields.text(value.get("sessionId")))), stem)
         builder.source_id = stem if _SESSION_ID.fullmatch(stem) else session
         if values and all(value.get("isSidechain") is True for value in values):
-            agent = next((it for value in values if (it := fields.text(value.get("agentId")))), stem)
+            agent = next((text for value in values if (text := fields.text(value.get("agentId")))), stem)
             builder.source_id, builder.parent_source = f"{session}/{agent}", session
         payloads = [
-            fields.mapping(it.get("systemPayload")) for it in values if it.get("subtype") == "parent_session"
+            fields.mapping(value.get("systemPayload"))
+            for value in values
+            if value.get("subtype") == "parent_session"
         ]
-        forks = [fields.mapping(it["forkedFrom"]).get("sessionId") for it in values if it.get("forkedFrom")]
-        named = [*(it.get("parentSessionId") for it in payloads), *forks]
+        forks = [
+            fields.mapping(value["forkedFrom"]).get("sessionId")
+            for value in values
+            if value.get("forkedFrom")
+        ]
+        named = [*(payload.get("parentSessionId") for payload in payloads), *forks]
         builder.parent_source = next(filter(None, map(fields.text, named)), builder.parent_source)
-        builder.cwd = next((it for value in values if (it := fields.text(value.get("cwd")))), "")
-        version = next((it for value in values if (it := fields.text(value.get("version")))), None)
+        builder.cwd = next((text for value in values if (text := fields.text(value.get("cwd")))), "")
+        version = next((text for value in values if (text := fields.text(value.get("version")))), None)
         if version is not None:
             builder.source_version = version
         builder.take_mark(values[0].get(copy_mark.MARK) if values else None)
         self._carried = {"cwd": builder.cwd, "version": version, "sessionId": session}
 
-    def _take(self, it: Linked, above: str | None) -> str | None:
+    def _take(self, entry: Linked, above: str | None) -> str | None:
         """Add the entries of a line below `above`. Returns the entry that is the parent of its children."""
-        at, value = self._builder.time_of(it.value.get("timestamp")), it.value
+        at, value = self._builder.time_of(entry.value.get("timestamp")), entry.value
         message = value.get("message")
         if value.get("type") == "system":
-            return self._take_system(it, above, at)
+            return self._take_system(entry, above, at)
         if not isinstance(message, dict) or not isinstance(message.get("parts"), list | str):
-            self._builder.preserve(it.line, _kind(value), "it has no counterpart in sessiond")
+            self._builder.preserve(entry.line, _kind(value), "it has no counterpart in sessiond")
             return above
-        content = google_parts.content_of(message["parts"], it.id)
+        content = google_parts.content_of(message["parts"], entry.id)
         match value.get("type"):
             case "assistant":
-                return self._take_assistant(it, content, above, at)
+                return self._take_assistant(entry, content, above, at)
             case "tool_result" if content.results:
-                return self._take_results(it, content, above, at)
+                return self._take_results(entry, content, above, at)
             case "user" | "tool_result":
-                return self._take_user(it, content, above, at)
-        self._builder.preserve(it.line, _kind(value), "it has no counterpart in sessiond")
+                return self._take_user(entry, content, above, at)
+        self._builder.preserve(entry.line, _kind(value), "it has no counterpart in sessiond")
         return above
 
     def _put(
@@ -145,24 +151,24 @@ class _Reader:
                 self._says[made] = says
         return made
 
-    def _take_assistant(self, it: Linked, content: Content, above: str | None, at: str) -> str | None:
+    def _take_assistant(self, entry: Linked, content: Content, above: str | None, at: str) -> str | None:
         self._tools.update((call.id, call.name) for call in content.calls)
         if content.calls:
             self._answered.clear()
         message: dict[str, Any] = {
             "role": "assistant", "content": content.blocks, "api": google_parts.API, "provider": NAME,
-            "model": fields.text(it.value.get("model")) or "unknown",
+            "model": fields.text(entry.value.get("model")) or "unknown",
         }  # fmt: skip
-        if spent := fields.mapping(it.value.get("usageMetadata")):
+        if spent := fields.mapping(entry.value.get("usageMetadata")):
             message["usage"] = google_parts.usage(*(spent.get(f"{name}TokenCount") for name in _COUNTED))
         message["stopReason"] = "toolUse" if content.calls else "stop"
-        payload = {"message": timed(message, at), **self._foreign(it.value)}
+        payload = {"message": timed(message, at), **self._foreign(entry.value)}
         self._builder.count("assistant")
-        return self._put(it.line, it.id, above, "message", payload, at, _signature("model", content))
+        return self._put(entry.line, entry.id, above, "message", payload, at, _signature("model", content))
 
-    def _take_results(self, it: Linked, content: Content, above: str | None, at: str) -> str | None:
-        recorded = fields.mapping(it.value.get("toolCallResult"))
-        foreign = self._foreign(it.value)
+    def _take_results(self, entry: Linked, content: Content, above: str | None, at: str) -> str | None:
+        recorded = fields.mapping(entry.value.get("toolCallResult"))
+        foreign = self._foreign(entry.value)
         for number, result in enumerate(content.results, 1):
             is_last = number == len(content.results)
             beside = content.blocks if is_last else []
@@ -172,32 +178,32 @@ class _Reader:
             )  # fmt: skip
             self._answered[result.call_id] = whole
             payload = {"message": whole.message(at), **(foreign if is_last else {})}
-            name = it.id if is_last else f"{it.id[:58]}-{number}"
+            name = entry.id if is_last else f"{entry.id[:58]}-{number}"
             says = _signature("user", content) if is_last else None
-            above = self._put(it.line, name, above, "message", payload, at, says)
+            above = self._put(entry.line, name, above, "message", payload, at, says)
         self._builder.count("tool result")
         return above
 
-    def _take_user(self, it: Linked, content: Content, above: str | None, at: str) -> str | None:
-        subtype, foreign = it.value.get("subtype"), self._foreign(it.value)
+    def _take_user(self, entry: Linked, content: Content, above: str | None, at: str) -> str | None:
+        subtype, foreign = entry.value.get("subtype"), self._foreign(entry.value)
         says = _signature("user", content)
         if subtype in _TYPED and not content.is_injected:
             self._builder.count("user")
             said = timed({"role": "user", "content": content.blocks}, at)
-            return self._put(it.line, it.id, above, "message", {"message": said, **foreign}, at, says)
+            return self._put(entry.line, entry.id, above, "message", {"message": said, **foreign}, at, says)
         self._builder.count("injected")
         kind = fields.text(subtype) or "injected"
         payload: dict[str, Any] = {"customType": f"{NAME}.{kind}", "content": content.blocks}
         if content.is_injected:
             payload["display"] = False
-        return self._put(it.line, it.id, above, "custom_message", {**payload, **foreign}, at, says)
+        return self._put(entry.line, entry.id, above, "custom_message", {**payload, **foreign}, at, says)
 
     def _foreign(self, value: dict[str, Any]) -> dict[str, Any]:
         """Return the other fields of a line, without fields whose value is unchanged since the line before."""
         rest = {
-            name: it
-            for name, it in fields.without(value, *_TAKEN, *_CARRIED, copy_mark.MARK).items()
-            if it is not None
+            name: value
+            for name, value in fields.without(value, *_TAKEN, *_CARRIED, copy_mark.MARK).items()
+            if value is not None
         }
         for name in _CARRIED:
             if name in value and value[name] != self._carried.get(name):
@@ -206,21 +212,21 @@ class _Reader:
 
     # --- lines of the program --------------------------------------------------------------------------
 
-    def _take_system(self, it: Linked, above: str | None, at: str) -> str | None:
-        builder, payload = self._builder, fields.mapping(it.value.get("systemPayload"))
-        match it.value.get("subtype"):
+    def _take_system(self, entry: Linked, above: str | None, at: str) -> str | None:
+        builder, payload = self._builder, fields.mapping(entry.value.get("systemPayload"))
+        match entry.value.get("subtype"):
             case "chat_compression" if isinstance(payload.get("compressedHistory"), list):
-                return self._compact(it, payload, above, at)
+                return self._compact(entry, payload, above, at)
             case "custom_title" if title := fields.text(payload.get("customTitle")):
                 if title != self._title:  # it is repeated as the file grows
                     self._title = title
-                    builder.add_beside(it.line, "session_info", {"name": title}, at=at)
+                    builder.add_beside(entry.line, "session_info", {"name": title}, at=at)
                 builder.count("title")
             case _:
-                builder.preserve(it.line, _kind(it.value), "it has no counterpart in sessiond")
+                builder.preserve(entry.line, _kind(entry.value), "it has no counterpart in sessiond")
         return above
 
-    def _compact(self, it: Linked, payload: dict[str, Any], above: str | None, at: str) -> str | None:
+    def _compact(self, linked: Linked, payload: dict[str, Any], above: str | None, at: str) -> str | None:
         """Add a compaction for a compressed history: its summary, and the end of the path that it repeats.
 
         Without such an end, what follows the summary in the history becomes messages below the compaction. A history
@@ -228,7 +234,7 @@ class _Reader:
         """
         history = [fields.mapping(content) for content in payload["compressedHistory"]]
         contents = [
-            google_parts.content_of(content, f"{it.id[:50]}-{number}")
+            google_parts.content_of(content, f"{linked.id[:50]}-{number}")
             for number, content in enumerate(history, 1)
         ]
         roles = [fields.as_text(content.get("role")) for content in history]
@@ -242,26 +248,31 @@ class _Reader:
             "summary": "\n\n".join(filter(None, texts)), "firstKeptEntryId": first_kept,
             "tokensBefore": fields.number(info.get("originalTokenCount")), **({"details": info} if info else {}),
         }  # fmt: skip
-        tip = self._put(it.line, it.id, above, "compaction", entry, at)
+        tip = self._put(linked.line, linked.id, above, "compaction", entry, at)
         self._builder.count("compaction")
         below = list(enumerate(zip(roles, contents, strict=True), 1))[end : len(contents) - kept]
         for number, (role, content) in below:
-            tip = self._repeat(it, f"{it.id[:58]}-{number}", role, content, tip, at)
+            tip = self._repeat(linked, f"{linked.id[:58]}-{number}", role, content, tip, at)
         open_calls = [call.id for call in contents[-1].calls] if below else []
         for number, result in enumerate(filter(None, map(self._answered.get, open_calls)), 1):
             tip = self._put(
-                it.line, f"{it.id[:54]}-a{number}", tip, "message", {"message": result.message(at)}, at
+                linked.line,
+                f"{linked.id[:54]}-a{number}",
+                tip,
+                "message",
+                {"message": result.message(at)},
+                at,
             )
         return tip
 
     def _repeat(
-        self, it: Linked, name: str, role: str, content: Content, above: str | None, at: str
+        self, entry: Linked, name: str, role: str, content: Content, above: str | None, at: str
     ) -> str | None:
         """Add a content of a compressed history as a message."""
         says = _signature(role, content)
         for number, result in enumerate(content.results, 1):
             payload = {"message": result.message(at)}
-            above = self._put(it.line, f"{name[:54]}-r{number}", above, "message", payload, at)
+            above = self._put(entry.line, f"{name[:54]}-r{number}", above, "message", payload, at)
         if not content.blocks:
             return above
         message: dict[str, Any] = {"role": "user", "content": content.blocks}
@@ -271,7 +282,7 @@ class _Reader:
                 "role": "assistant", "content": content.blocks, "api": google_parts.API, "provider": NAME,
                 "model": "unknown", "stopReason": stop,
             }  # fmt: skip
-        return self._put(it.line, name, above, "message", {"message": timed(message, at)}, at, says)
+        return self._put(entry.line, name, above, "message", {"message": timed(message, at)}, at, says)
 
     def _kept(self, history: list[_Signature], tip: str | None) -> tuple[int, str | None]:
         """Return how many contents at the end of a history are the end of the path to `tip`, and the first of them."""
@@ -288,8 +299,8 @@ class _Reader:
 
 def _signature(role: str, content: Content) -> _Signature:
     """Return what a content says, without thinking: two contents that say the same are one message."""
-    calls = [it.id for it in content.calls]
-    return role, content.spoken, calls, [it.call_id for it in content.results]
+    calls = [call.id for call in content.calls]
+    return role, content.spoken, calls, [result.call_id for result in content.results]
 
 
 def _chain(value: dict[str, Any]) -> str:

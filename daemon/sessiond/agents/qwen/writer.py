@@ -25,17 +25,17 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
     """Return the lines of the file, which must be named after the id of the native session."""
     conversation = native_conversation(whole, losses, accepts_data)
     file = _File(target, conversation.cwd)
-    for it in conversation.turns:
-        if it.turn.role == "results":
-            for result in it.turn.results:
-                file.add_result(it, result)
+    for native_turn in conversation.turns:
+        if native_turn.turn.role == "results":
+            for result in native_turn.turn.results:
+                file.add_result(native_turn, result)
             continue
-        parts = [part_of(part) for part in it.turn.parts]
-        if it.turn.role == "assistant":
-            model = {} if it.model is None else {"model": it.model}
-            file.add("assistant", it.time, {**model, "message": {"role": "model", "parts": parts}})
+        parts = [part_of(part) for part in native_turn.turn.parts]
+        if native_turn.turn.role == "assistant":
+            model = {} if native_turn.model is None else {"model": native_turn.model}
+            file.add("assistant", native_turn.time, {**model, "message": {"role": "model", "parts": parts}})
         else:
-            file.add("user", it.time, {"message": {"role": "user", "parts": parts}})
+            file.add("user", native_turn.time, {"message": {"role": "user", "parts": parts}})
     if conversation.title is not None:
         title = {"customTitle": conversation.title, "titleSource": "manual"}
         own = {"subtype": "custom_title", "systemPayload": title}
@@ -63,11 +63,11 @@ class _File:
         })  # fmt: skip
         self._above = uuid
 
-    def add_result(self, it: NativeTurn, result: Result) -> None:
+    def add_result(self, native_turn: NativeTurn, result: Result) -> None:
         """Add a tool result."""
         outcome = {"callId": result.call_id, "status": "error" if result.is_error else "success"}
         message = {"role": "user", "parts": [{"functionResponse": response_of(result)}]}
-        self.add("tool_result", it.time, {"message": message, "toolCallResult": outcome})
+        self.add("tool_result", native_turn.time, {"message": message, "toolCallResult": outcome})
 
 
 WRITER: Final = NativeWriter(NAME, _lines)
