@@ -115,8 +115,8 @@ def _wrong_result() -> InvalidResponseError | None:
     from sessiond.client.blocking import received
     from sessiond.protocol.methods import METHODS, NOTIFICATIONS
 
-    types = {name: it.params for name, it in NOTIFICATIONS.items()} | {
-        name: it.result for name, it in METHODS.items()
+    types = {name: notification.params for name, notification in NOTIFICATIONS.items()} | {
+        name: method.result for name, method in METHODS.items()
     }
     for name, value in reversed(received):
         if name not in types:

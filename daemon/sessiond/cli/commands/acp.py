@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def acp(args: ParsedArguments) -> int:
     """Run an agent behind a proxy on standard input and output."""
     words = args.trailing
-    known = {name: list(it.acp_command) for name, it in AGENTS.items() if it.acp_command}
+    known = {name: list(agent.acp_command) for name, agent in AGENTS.items() if agent.acp_command}
     name = args.value("agent")
     if name is not None and name_of(name) in AGENTS:
         name = name_of(name)
@@ -44,5 +44,5 @@ def acp(args: ParsedArguments) -> int:
 
 def _recognized(command: Sequence[str], known: dict[str, list[str]]) -> str | None:
     """Return the agent whose program is a word of a command, without its folder, scope and version."""
-    words = {it.rpartition("/")[2].partition("@")[0] for it in command}
+    words = {word.rpartition("/")[2].partition("@")[0] for word in command}
     return next((name for name, own in known.items() if own[0] in words), None)

@@ -56,7 +56,7 @@ def agents(args: ParsedArguments) -> int:
             result = progress.call(daemon, "agent/follow", params, waits_for_token=True)
         else:
             result = daemon.call("agent/unfollow", params)
-    followed = ", ".join(one_line(it) for it in result["followed"])
+    followed = ", ".join(one_line(name) for name in result["followed"])
     print(f"Followed: {followed or 'no agent'}")
     return 0
 
@@ -67,23 +67,23 @@ def _list(daemon: BlockingDaemon, args: ParsedArguments) -> int:
         return 0
     result = daemon.call("agent/list", {})
     listed = result["agents"]
-    here = [it for it in listed if it["fileCount"] or it["isFollowed"] or it["sessionCount"]]
+    here = [agent for agent in listed if agent["fileCount"] or agent["isFollowed"] or agent["sessionCount"]]
     if not here:
         print("No agent that sessiond knows has sessions on this machine.", file=sys.stderr)
         return 0
     now = time.time()
-    print(*aligned([_row(it, now) for it in here], style_for(sys.stdout)), sep="\n")
-    for it in here:
-        if it["isFollowed"]:
-            folders = [folder for folder in it["folders"] if os.path.isdir(folder)]  # noqa: PTH112 - texts
-            folders = folders or it["folders"][:_FEW]
-            print(f"{one_line(it['title'])}: {', '.join(map(one_line, folders))}")
-    for it in here:
-        _explain(it)
-    _explain_gaps([it["name"] for it in here if it["isFollowed"]], result.get("idleExitMs"))
+    print(*aligned([_row(agent, now) for agent in here], style_for(sys.stdout)), sep="\n")
+    for agent in here:
+        if agent["isFollowed"]:
+            folders = [folder for folder in agent["folders"] if os.path.isdir(folder)]  # noqa: PTH112 - texts
+            folders = folders or agent["folders"][:_FEW]
+            print(f"{one_line(agent['title'])}: {', '.join(map(one_line, folders))}")
+    for agent in here:
+        _explain(agent)
+    _explain_gaps([agent["name"] for agent in here if agent["isFollowed"]], result.get("idleExitMs"))
     if (sentence := other_home(result.get("userHome"))) is not None:
         print(sentence, file=sys.stderr)
-    if ready := [it["name"] for it in here if it["format"] is not None and not it["isFollowed"]]:
+    if ready := [agent["name"] for agent in here if agent["format"] is not None and not agent["isFollowed"]]:
         print(f"To follow what they write: sessiond agents follow {' '.join(ready)}", file=sys.stderr)
     return 0
 
@@ -145,9 +145,9 @@ def _explain_gaps(names: list[str], idle_exit_ms: int | None) -> None:
     """Print for how long what agents write may not be seen: the daemon ends without clients, and hooks start it."""
     if not names or idle_exit_ms is None:
         return
-    agents = [AGENTS[it] for it in names if it in AGENTS]
-    with_hooks = ", ".join(it.title for it in agents if _has_hooks(it))
-    others = ", ".join(it.title for it in agents if not _has_hooks(it))
+    agents = [AGENTS[name] for name in names if name in AGENTS]
+    with_hooks = ", ".join(agent.title for agent in agents if _has_hooks(agent))
+    others = ", ".join(agent.title for agent in agents if not _has_hooks(agent))
     print(f"The daemon ends after {human.duration(idle_exit_ms / 1000)} without clients.", file=sys.stderr)
     if with_hooks:
         print(f"  The hooks of {with_hooks} start it again at their next turn.", file=sys.stderr)
@@ -174,7 +174,7 @@ def _has_hooks(agent: Agent) -> bool:
 def _forget(daemon: BlockingDaemon, args: ParsedArguments, name: str) -> int:
     if not args.flag("yes"):
         listed = daemon.call("agent/list", {})["agents"]
-        count = next((it["sessionCount"] for it in listed if it["name"] == name), 0)
+        count = next((agent["sessionCount"] for agent in listed if agent["name"] == name), 0)
         sessions = human.count(count, "session")
         print(
             f"{sessions} of {one_line(name)} would be moved to the trash: repeat it with --yes",

@@ -29,7 +29,7 @@ def branch(args: ParsedArguments) -> int:
             raise UsageError("--instructions requires --summarize")
         params["instructions"] = instructions
     if args.flag("dry-run"):
-        if others := [it for it in ("summarize", "summary", "expect") if args.occurrences(it)]:
+        if others := [name for name in ("summarize", "summary", "expect") if args.occurrences(name)]:
             raise UsageError(f"--dry-run and --{others[0]} cannot both be given")
         return _preview(args, params)
     if args.flag("summarize") and args.value("summary") is not None:

@@ -69,7 +69,7 @@ def take(args: ParsedArguments, path: str) -> int:
 def newest_backup(folder: Path) -> Path | None:
     """Return the newest of the files that `backup` named itself in a folder."""
     names = [*folder.glob(f"sessiond-*{_SUFFIX}"), *folder.glob(f"sessiond-*{_ENCRYPTED_SUFFIX}")]
-    return max(names, default=None, key=lambda it: it.name)
+    return max(names, default=None, key=lambda name: name.name)
 
 
 def _reported(work: Callable[[], int]) -> int:
@@ -151,7 +151,7 @@ async def _selection(here: Daemon, args: ParsedArguments) -> SyncOptions:
 async def _whole_id(here: Daemon, name: str) -> str:
     """Return the id of the only session whose id is `name` or begins with it. Raises `UsageError`."""
     found = await here.resolve(name, limit=_MAX_NAMED)
-    ids = [it.session_id for it in found.sessions]
+    ids = [session.session_id for session in found.sessions]
     if found.exact or len(ids) == 1:
         return ids[0]
     if not ids:
@@ -168,7 +168,7 @@ async def _since(here: Daemon, moment: str) -> set[str]:
     cursor: str | None = None
     while True:
         page = await here.list_sessions(since=moment, include_drafts=True, limit=_PAGE, cursor=cursor)
-        found |= {it.session_id for it in page.sessions}
+        found |= {session.session_id for session in page.sessions}
         if (cursor := page.next_cursor) is None:
             return found
 
@@ -190,7 +190,9 @@ def _show_written(report: WrittenReport) -> None:
         how = ", encrypted" if report.is_encrypted else ""
         print(f"Wrote {content} to {path} ({human.size(report.size_bytes)}{how})")
     print_problems(report.problems, "is not complete in the file")
-    print_problems([SessionProblem(it.path, it.message) for it in report.left_out], "is left out")
+    print_problems(
+        [SessionProblem(session.path, session.message) for session in report.left_out], "is left out"
+    )
 
 
 def _taken(args: ParsedArguments, path: str) -> int:
@@ -268,14 +270,14 @@ def _show_files(report: TakenReport, would: str) -> int:
     Breadcrumbs that exist are those of terminals in use, and nothing to mention.
     """
     config = find_locations().config_file
-    created = [it for it in report.files if it.outcome == "created"]
+    created = [file for file in report.files if file.outcome == "created"]
     for file in report.files:
         if file.path == config and file.outcome == "created":
             then = "" if would else "; sessiond restart puts it into effect"
             print(f"{would}{'c' if would else 'C'}reated {one_line(file.path)}{then}")
         elif file.path == config and file.outcome == "kept":
             print(f"{one_line(file.path)} differs from that of the backup, and was left as it is")
-    if breadcrumbs := [it for it in created if it.path != config]:
+    if breadcrumbs := [file for file in created if file.path != config]:
         count = human.count(len(breadcrumbs), "terminal")
         print(f"{would}{'r' if would else 'R'}estored which session {count} used last")
     return len(created)

@@ -110,14 +110,14 @@ def candidates(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     command = all_commands().get(name)
     if command is None:
         return
-    options = {f"--{it.name}": it for it in command.options} | {
-        f"-{it.short}": it for it in command.options if it.short
+    options = {f"--{declared.name}": declared for declared in command.options} | {
+        f"-{declared.short}": declared for declared in command.options if declared.short
     }
     option = options.get(before[-1]) if before else None
     if option is not None and option.value:
         yield from _values(f"{name} --{option.name}", option.value, _positional_words(before, options))
     elif last.startswith("-"):
-        yield from ((f"--{it.name}", it.description) for it in (*command.options, *COMMON))
+        yield from ((f"--{offered.name}", offered.description) for offered in (*command.options, *COMMON))
     else:
         yield from _positional_candidates(name, command, _positional_words(before, options))
 
@@ -146,7 +146,7 @@ def _positional_candidates(name: str, command: Command, filled: list[str]) -> It
 
 def _values(placeholder: str, kind: str, filled: list[str]) -> Iterable[tuple[str, str]]:
     if placeholder in CHOICES:
-        return [(it, "") for it in CHOICES[placeholder]]
+        return [(choice, "") for choice in CHOICES[placeholder]]
     match _KINDS.get(placeholder, kind):
         case "ID":
             return [*_plain(map(_session, _sessions())), (FILES, "")]
@@ -155,7 +155,9 @@ def _values(placeholder: str, kind: str, filled: list[str]) -> Iterable[tuple[st
         case "ENTRY":
             return _entries(filled)
         case "TAG":
-            return _plain((word, "") for word in sorted({word for it in _sessions() for word in it["tags"]}))
+            return _plain(
+                (word, "") for word in sorted({word for session in _sessions() for word in session["tags"]})
+            )
         case "LABEL":
             return _labels(filled)
         case "METHOD":
@@ -168,13 +170,13 @@ def _values(placeholder: str, kind: str, filled: list[str]) -> Iterable[tuple[st
 def _entries(filled: list[str]) -> Iterable[tuple[str, str]]:
     """Return the entries of the named or this terminal's session: ids, labels and the leaf."""
     rows = _of_session(filled, "session/tree", {"filter": "all"})
-    ids = _plain((it["id"], it["preview"] or it["type"]) for it in rows)
+    ids = _plain((row["id"], row["preview"] or row["type"]) for row in rows)
     return [*ids, *_labels(filled), (LEAF, "the leaf")] if rows else []
 
 
 def _labels(filled: list[str]) -> list[tuple[str, str]]:
     found = _of_session(filled, "session/labels", {})
-    return _plain((it["label"], it["preview"] or it["type"]) for it in found)
+    return _plain((labeled["label"], labeled["preview"] or labeled["type"]) for labeled in found)
 
 
 def _of_session(filled: list[str], method: str, params: dict[str, Any]) -> list[dict[str, Any]]:

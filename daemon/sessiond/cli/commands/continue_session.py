@@ -40,13 +40,13 @@ def continue_session(args: ParsedArguments) -> int:
         found = daemon.call("session/continue", with_terminal(params))
     print(one_line(found["session"]["sessionId"]))
     print(one_line(found["message"]), file=sys.stderr)
-    for it in found["formerFolders"]:
-        there = human.count(it["sessionCount"], "session")
+    for folder in found["formerFolders"]:
+        there = human.count(folder["sessionCount"], "session")
         print(
-            f"{there} of {one_line(it['cwd'])}, which does not exist: {one_line(it['message'])}",
+            f"{there} of {one_line(folder['cwd'])}, which does not exist: {one_line(folder['message'])}",
             file=sys.stderr,
         )
-        ours = one_line(it["sessionIds"][0])
+        ours = one_line(folder["sessionIds"][0])
         print(
             f"  To move the newest here: sessiond move {ours} --cwd {one_line(params['cwd'])}",
             file=sys.stderr,
@@ -56,7 +56,7 @@ def continue_session(args: ParsedArguments) -> int:
 
 
 def _prompt(args: ParsedArguments) -> int:
-    if others := [it for it in ("no-create", "command-id", "json") if args.flag(it)]:
+    if others := [name for name in ("no-create", "command-id", "json") if args.flag(name)]:
         raise UsageError(f"--prompt and --{others[0]} cannot both be given")
     from sessiond.cli.commands import shell_prompt
 

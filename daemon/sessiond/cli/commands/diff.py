@@ -81,7 +81,7 @@ def _some(side: dict[str, Any], shown: int) -> list[str]:
 
 def _entries_by_id(daemon: BlockingDaemon, session: str, ids: list[str | None]) -> dict[str, dict[str, Any]]:
     """Return the entries with some ids, by id."""
-    known_ids = [it for it in ids if it is not None]
+    known_ids = [entry_id for entry_id in ids if entry_id is not None]
     found: dict[str, dict[str, Any]] = {}
     for start in range(0, len(known_ids), 200):
         page = daemon.call(
@@ -129,7 +129,7 @@ def _entries(
     some = _some(side, shown)
     left_out = side["stats"]["entryCount"] - len(some)
     advice = " (--all shows them)" if shown < _MAX_SHOWN else ""
-    rows = [[one_line(it), *_words(entries.get(it))] for it in some]
+    rows = [[one_line(value), *_words(entries.get(value))] for value in some]
     for number, line in enumerate(behind([style(sign, color)] * len(some), 1, rows, style, (color,))):
         if left_out and number == len(some) - 1:
             yield style(f"  {human.count(left_out, 'more entry', 'more entries')}{advice}", "dim")

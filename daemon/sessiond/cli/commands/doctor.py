@@ -81,7 +81,7 @@ def _path(word: str) -> str:
 
 
 def _restore_listening(report: EnvironmentReport) -> None:
-    if not any(it.kind in _RESTORABLE for it in report.findings):
+    if not any(finding.kind in _RESTORABLE for finding in report.findings):
         return
     is_restored = restore_listening(report)
     for number, found in enumerate(report.findings):
@@ -129,12 +129,12 @@ def _from_files(report: EnvironmentReport, params: dict[str, Any]) -> dict[str, 
     else:
         for _ in examine(scope):
             pass
-    findings = [it.finding for it in scope.found]
+    findings = [finding.finding for finding in scope.found]
     if params["fix"]:
         fix_error = "no daemon responds that could repair it"
         findings = [
-            msgspec.structs.replace(it, fixed=False, fix_error=fix_error) if it.fixable else it
-            for it in findings
+            msgspec.structs.replace(finding, fixed=False, fix_error=fix_error) if finding.fixable else finding
+            for finding in findings
         ]
     result: dict[str, Any] = msgspec.to_builtins(result_of(scope, findings, params["findingsPerKind"]))
     return result
@@ -161,8 +161,13 @@ def _with_environment(result: dict[str, Any], findings: list[t.Finding]) -> dict
     """Return a result with the findings about the environment before its own."""
     counts: dict[tuple[str, str], dict[str, Any]] = {}
     own = [
-        {"kind": it.kind, "severity": it.severity, "count": 1, "fixedCount": int(it.fixed is True)}
-        for it in findings
+        {
+            "kind": finding.kind,
+            "severity": finding.severity,
+            "count": 1,
+            "fixedCount": int(finding.fixed is True),
+        }
+        for finding in findings
     ]
     for row in (*own, *result["counts"]):
         group = counts.setdefault((row["kind"], row["severity"]), {**row, "count": 0, "fixedCount": 0})
@@ -202,7 +207,7 @@ def _show(result: dict[str, Any], *, fix: bool) -> None:
         f"{human.count(examined['sessionCount'], 'session')} ({human.size(examined['sessionBytes'])})"
         f" and {human.count(examined['blobCount'], 'blob')} examined"
     )
-    remaining = ", ".join(human.count(left[it], it) for it in _SIGNS if it in left)
+    remaining = ", ".join(human.count(left[sign], sign) for sign in _SIGNS if sign in left)
     if left.keys() <= {"note"}:
         remaining = f"No problems{', ' + remaining if remaining else ''}"
     print(f"{remaining}: {looked_at}.")

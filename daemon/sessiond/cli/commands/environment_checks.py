@@ -179,7 +179,7 @@ def _other_config_files(locations: Locations, environ: Mapping[str, str]) -> lis
     found.append(os.path.join(os.path.dirname(locations.config), "sessiond.toml"))
     if not locations.home:  # some systems have another folder for configuration, and examples name this one
         found.append(os.path.join(environ.get("HOME", "/"), ".config", "sessiond", "config.toml"))
-    return [it for it in dict.fromkeys(found) if it != locations.config_file and os.path.isfile(it)]  # noqa: PTH113
+    return [path for path in dict.fromkeys(found) if path != locations.config_file and os.path.isfile(path)]  # noqa: PTH113
 
 
 def _check_locks(report: EnvironmentReport) -> None:
@@ -214,7 +214,11 @@ def _holder_of(path: str, held: dict[tuple[int, int], int]) -> int | None:
     pid = held.get((status.st_dev, status.st_ino))
     if pid is None:
         # On overlays and btrfs, a file has another device number than /proc/locks shows for it.
-        same = (it for (_, inode), it in held.items() if inode == status.st_ino and _is_sessiond(it))
+        same = (
+            process
+            for (_, inode), process in held.items()
+            if inode == status.st_ino and _is_sessiond(process)
+        )
         pid = next(same, None)
     return pid if pid is not None and pid > 0 else None
 
@@ -279,9 +283,10 @@ def _check_daemon(report: EnvironmentReport) -> None:
             report.add("versionMismatch", message)
         if (sentence := other_home(status.get("userHome"))) is not None:
             report.add("otherHome", sentence)
-        for it in status.get("failedTasks", []):
+        for task in status.get("failedTasks", []):
             report.add(
-                "failedTask", f"the background task {it['name']} failed at {it['failedAt']}: {it['message']}"
+                "failedTask",
+                f"the background task {task['name']} failed at {task['failedAt']}: {task['message']}",
             )
 
 

@@ -138,8 +138,8 @@ def _explain_export(result: dict[str, Any]) -> None:
         ("carried as custom entries", "carried"),
     ):
         if counts := result[name]:
-            named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in counts)
-            unlisted = result[f"{name}Count"] - sum(it["count"] for it in counts)
+            named = ", ".join(f"{count['count']} {one_line(count['name'])}" for count in counts)
+            unlisted = result[f"{name}Count"] - sum(count["count"] for count in counts)
             others = f", {unlisted} others" if unlisted else ""
             print(f"{heading}: {named}{others}", file=sys.stderr)
     if redacted := result["redactedCounts"]:
@@ -165,7 +165,9 @@ def _explain_import(sessions: list[dict[str, Any]], skipped: list[dict[str, Any]
     if len(sessions) == 1:
         _explain(sessions[0])
     else:
-        _name_drafts([it for it in sessions if it["isDraft"] and it["status"] != "unchanged"])
+        _name_drafts(
+            [session for session in sessions if session["isDraft"] and session["status"] != "unchanged"]
+        )
     for file in skipped[:_FEW]:
         print(f"skipped {one_line(file['path'])}: {one_line(file['message'])}", file=sys.stderr)
     if len(skipped) > _FEW:

@@ -81,12 +81,12 @@ def _print(prompts: list[dict[str, Any]]) -> None:
     now, home = time.time(), os.path.expanduser("~")  # noqa: PTH111 - importing pathlib would take 5 ms
     rows = [
         [
-            one_line(it["promptId"]),
-            human.ago(it["createdAt"], now),
-            one_line(human.folder(it["cwd"] or "", home)),
-            one_line(it["prompt"]),
+            one_line(prompt["promptId"]),
+            human.ago(prompt["createdAt"], now),
+            one_line(human.folder(prompt["cwd"] or "", home)),
+            one_line(prompt["prompt"]),
         ]
-        for it in prompts
+        for prompt in prompts
     ]
     for line in aligned(rows, style_for(sys.stdout), ["yellow", "dim", "blue"]):
         print(line)

@@ -107,7 +107,9 @@ def _show(report: MoveReport, target: str, locations: Locations) -> None:
         print(
             f"Torn lines and originals before a rewrite are not copied: {report.remains_count:,}. They stay in A."
         )
-    print_problems([SessionProblem(it.session_id, it.message) for it in report.problems], "is not copied")
+    print_problems(
+        [SessionProblem(problem.session_id, problem.message) for problem in report.problems], "is not copied"
+    )
     if not report.is_dry_run:
         print("Nothing in A was changed. The daemon uses the copies with these lines in")
         print(f'{one_line(locations.config_file)}:\n\n[store]\nurl = "{target}"')

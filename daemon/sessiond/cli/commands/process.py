@@ -66,13 +66,13 @@ def _print_failed_tasks(tasks: list[dict[str, Any]]) -> None:
     """Print which parts of the daemon ended with an error."""
     from sessiond.text import one_line
 
-    for it in tasks:
-        state = "it works again" if it["isRunning"] else "it begins again soon"
-        times = "" if it["failureCount"] == 1 else f", {it['failureCount']:,} times in a row"
+    for task in tasks:
+        state = "it works again" if task["isRunning"] else "it begins again soon"
+        times = "" if task["failureCount"] == 1 else f", {task['failureCount']:,} times in a row"
         print(
-            f"  error: the background task {one_line(it['name'])} failed at {it['failedAt']}{times}; {state}:"
+            f"  error: the background task {one_line(task['name'])} failed at {task['failedAt']}{times}; {state}:"
         )
-        print(f"    {one_line(it['message'])}")
+        print(f"    {one_line(task['message'])}")
 
 
 def _print_blocked_sessions(sessions: list[dict[str, Any]]) -> None:
@@ -83,9 +83,11 @@ def _print_blocked_sessions(sessions: list[dict[str, Any]]) -> None:
 
     takes = "takes" if len(sessions) == 1 else "take"
     print(f"  {human.count(len(sessions), 'session')} {takes} no writes:")
-    for it in sessions:
-        write_block = it["writeBlock"]
-        print(f"    {one_line(it['sessionId'])}  {write_block['reason']}: {one_line(write_block['message'])}")
+    for session in sessions:
+        write_block = session["writeBlock"]
+        print(
+            f"    {one_line(session['sessionId'])}  {write_block['reason']}: {one_line(write_block['message'])}"
+        )
 
 
 def clients(args: ParsedArguments) -> int:

@@ -59,7 +59,9 @@ def recall(args: ParsedArguments) -> int:
 
 
 def _formatted_session(passages: list[dict[str, Any]], style: Style) -> str:
-    return "\n".join((session_head(passages[0], style), *(_formatted(it, style) for it in passages)))
+    return "\n".join(
+        (session_head(passages[0], style), *(_formatted(passage, style) for passage in passages))
+    )
 
 
 def _formatted(passage: dict[str, Any], style: Style) -> str:

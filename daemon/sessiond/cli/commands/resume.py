@@ -122,7 +122,7 @@ def _run(argv: list[str], found: dict[str, Any]) -> str | None:
 def _explain(found: dict[str, Any]) -> None:
     """Print what the format of the agent cannot hold, and how many messages are on other branches."""
     if found["losses"]:
-        named = ", ".join(f"{it['count']} {one_line(it['name'])}" for it in found["losses"])
+        named = ", ".join(f"{loss['count']} {one_line(loss['name'])}" for loss in found["losses"])
         print(f"not representable in {AGENTS[found['agent']].title}: {named}", file=sys.stderr)
     print_off_path(found)
 

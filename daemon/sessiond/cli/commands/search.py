@@ -81,7 +81,9 @@ def with_beginnings(query: str) -> str:
     parts = query.split('"')
     for number in range(0, len(parts), 2):  # those outside of quotation marks
         words = parts[number].split(" ")
-        parts[number] = " ".join(f"{it}*" if len(it) > 2 and it[-1].isalnum() else it for it in words)
+        parts[number] = " ".join(
+            f"{word}*" if len(word) > 2 and word[-1].isalnum() else word for word in words
+        )
     return '"'.join(parts)
 
 
@@ -107,7 +109,7 @@ def _in_code_points(text: str, ranges: Sequence[dict[str, int]]) -> list[tuple[i
     def place(unit: int) -> int:
         return len(units[: 2 * unit].decode("utf-16-le", "surrogatepass"))
 
-    return [(place(it["start"]), place(it["end"])) for it in ranges]
+    return [(place(range_["start"]), place(range_["end"])) for range_ in ranges]
 
 
 def _marked(snippet: str, ranges: Sequence[tuple[int, int]], style: Style) -> str:

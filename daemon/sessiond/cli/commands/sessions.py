@@ -79,7 +79,7 @@ def listing(args: ParsedArguments) -> int:
         page = daemon.call("session/list", params)
     sessions = page["sessions"]
     if sessions:
-        is_one_folder = len({it["cwd"] for it in sessions}) == 1
+        is_one_folder = len({session["cwd"] for session in sessions}) == 1
         _print_list(sessions, page.get("lineages", {}), with_folders=args.flag("all") or not is_one_folder)
         if page.get("nextCursor"):
             print("There are more results: use a higher --limit.", file=sys.stderr)
@@ -261,10 +261,10 @@ def _print_list(
     optional = (size, messages, *range(len(colors) - 1, size, -1), age)
     facts = [
         session_facts(
-            title=it.get("title"), first_prompt=it.get("firstPrompt"), agent=agents.get(it["sessionId"], ""),
-            cwd=it["cwd"], home=home, updated_at=it["updatedAt"],
+            title=session.get("title"), first_prompt=session.get("firstPrompt"),
+            agent=agents.get(session["sessionId"], ""), cwd=session["cwd"], home=home, updated_at=session["updatedAt"],
         )
-        for it in sessions
+        for session in sessions
     ]  # fmt: skip
     for line in distinguished(rows, facts, None, style, colors, optional):
         print(line)
@@ -288,12 +288,12 @@ def _lineage(session: dict[str, Any], others: Sequence[dict[str, Any]]) -> str:
     origin = session.get("origin") or {}
     before = origin.get("lineage") or []
     steps = [*before, {"agent": origin.get("agent") or "sessiond", "sessionId": session["sessionId"]}]
-    known = {it["sessionId"] for it in steps}
-    also = [one_line(it["agent"]) for it in others if it["sessionId"] not in known]
+    known = {step["sessionId"] for step in steps}
+    also = [one_line(step["agent"]) for step in others if step["sessionId"] not in known]
     parts = []
     if before:
         parts.append(
-            f"{human.count(len(steps), 'agent')}: {' → '.join(one_line(it['agent']) for it in steps)}"
+            f"{human.count(len(steps), 'agent')}: {' → '.join(one_line(step['agent']) for step in steps)}"
         )
     if also:
         parts.append(f"also in {', '.join(also)}")
@@ -350,7 +350,7 @@ def _origin_facts(origin: dict[str, Any] | None, home: str) -> list[tuple[str, s
         ("agent", " ".join(filter(None, (names.title_of(origin["agent"]), origin["version"])))),
         ("its id", origin["sessionId"]),
         ("its file", human.folder(origin["path"], home) if origin["path"] else None),
-        ("from", ", ".join(f"{it['sessionId']} ({it['agent']})" for it in origin.get("lineage", []))),
+        ("from", ", ".join(f"{step['sessionId']} ({step['agent']})" for step in origin.get("lineage", []))),
     ]
 
 

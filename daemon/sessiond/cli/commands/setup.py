@@ -44,17 +44,17 @@ def _install(args: ParsedArguments, found: Sequence[FoundAgent], locations: Loca
     """Show the changes, and make them after a yes. Files that fail do not keep the others from being changed."""
     wanted = _wanted(args, found, locations)
     with journal.opened(locations.state) as opened:
-        outcomes = [changes.preview(opened, it) for it in wanted]
+        outcomes = [changes.preview(opened, change) for change in wanted]
         if not args.flag("json"):
             setup_report.show_found(found, locations)
             setup_report.show_plan(wanted, outcomes, opened.folder)
-        agreed = any(it.state == "changed" for it in outcomes) and _agrees(args)
+        agreed = any(outcome.state == "changed" for outcome in outcomes) and _agrees(args)
         if agreed:
-            outcomes = [changes.install(opened, it) for it in wanted]
+            outcomes = [changes.install(opened, change) for change in wanted]
     if agreed:
-        for it in wanted:
-            if isinstance(it.addition, ListedNames):
-                _tell_daemon("agent/follow", it.addition.names)
+        for change in wanted:
+            if isinstance(change.addition, ListedNames):
+                _tell_daemon("agent/follow", change.addition.names)
     if args.flag("json"):
         print(json.dumps(setup_report.as_json(found, wanted, outcomes, done=agreed), ensure_ascii=False))
     elif agreed:
@@ -65,21 +65,25 @@ def _install(args: ParsedArguments, found: Sequence[FoundAgent], locations: Loca
 def _undo(args: ParsedArguments, locations: Locations) -> int:
     """Take away everything, the last change first. Files that fail stay in the journal for the next time."""
     with journal.opened(locations.state) as opened:
-        for it in opened.records:
-            if isinstance(it.addition, ListedNames):
-                _tell_daemon("agent/unfollow", it.addition.names)
-        outcomes = [changes.uninstall(opened, it) for it in reversed(list(opened.records))]
-        if not any(it.copy for it in outcomes):
+        for record in opened.records:
+            if isinstance(record.addition, ListedNames):
+                _tell_daemon("agent/unfollow", record.addition.names)
+        outcomes = [changes.uninstall(opened, record) for record in reversed(list(opened.records))]
+        if not any(outcome.copy for outcome in outcomes):
             opened.clear()
     if args.flag("json"):
-        print(json.dumps({"files": [setup_report.outcome_json(it) for it in outcomes]}, ensure_ascii=False))
+        print(
+            json.dumps(
+                {"files": [setup_report.outcome_json(outcome) for outcome in outcomes]}, ensure_ascii=False
+            )
+        )
     else:
         setup_report.show_undone(outcomes)
     return _status(outcomes)
 
 
 def _status(outcomes: Sequence[ChangeOutcome]) -> int:
-    return FAILURE if any(it.state == "failed" for it in outcomes) else SUCCESS
+    return FAILURE if any(outcome.state == "failed" for outcome in outcomes) else SUCCESS
 
 
 def _tell_daemon(method: str, names: Sequence[str]) -> None:
@@ -112,7 +116,7 @@ def _wanted(args: ParsedArguments, found: Sequence[FoundAgent], locations: Locat
             possible.append(plan.vscode_change(os.environ, words))
     if not args.flag("no-shell") and not args.occurrences("agent"):
         possible.append(plan.shell_change(os.environ))
-    return plan.in_one_change_a_file(it for it in possible if it is not None)
+    return plan.in_one_change_a_file(change for change in possible if change is not None)
 
 
 def _agrees(args: ParsedArguments) -> bool:

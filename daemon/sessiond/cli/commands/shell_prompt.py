@@ -85,7 +85,7 @@ def _fetch(locations: Locations, session: str) -> dict[str, Any] | None:
             found = _matching_sessions(sock, session)
     except (DaemonConnectionError, DisconnectedError, InvalidResponseError, UnsafeFolderError, OSError):
         return None
-    return next((it for it in found if it.get("sessionId") == session), None)
+    return next((row for row in found if row.get("sessionId") == session), None)
 
 
 def _matching_sessions(sock: LightSocket, session: str) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def _matching_sessions(sock: LightSocket, session: str) -> list[dict[str, Any]]:
         pass  # other messages
     result = message.get("result", (None,))[0]
     rows = result.get("sessions") if isinstance(result, dict) else None
-    return [it for it in rows if isinstance(it, dict)] if isinstance(rows, list) else []
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def _formatted(session: dict[str, Any]) -> str:

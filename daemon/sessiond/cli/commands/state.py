@@ -110,7 +110,8 @@ def _decision(args: ParsedArguments) -> dict[str, Any]:
 def _print_state(state: dict[str, Any]) -> None:
     now, style = time.time(), style_for(sys.stdout)
     decisions = [
-        ("decided", f"{it['decision']}  ({_when_and_why(it, now)})") for it in reversed(state["keyDecisions"])
+        ("decided", f"{decision['decision']}  ({_when_and_why(decision, now)})")
+        for decision in reversed(state["keyDecisions"])
     ]
     artifacts = [("artifact", f"{name}: {path}") for name, path in state["latestArtifacts"].items()]
     used = [human.count(state["turnCount"], "turn"), human.count(state["tokensUsed"], "token")]

@@ -103,16 +103,16 @@ def _models(tree: dict[str, Any], style: Style) -> Iterator[str]:
     """Yield each model with its share of the cost, or of the tokens if there is no cost."""
     measure = "cost" if tree["cost"]["total"] else "tokens"
     whole = tree[measure]["total"] or 1
-    shares = [it[measure]["total"] / whole for it in tree["models"]]
+    shares = [model[measure]["total"] / whole for model in tree["models"]]
     rows = [
         [
             percent(share),
-            *([human.money(it["cost"]["total"])] if measure == "cost" else []),
-            one_line(it.get("model") or "")
-            or ("responses without a model" if it["messageCount"] else "tools and summaries"),
-            _spent(it),
+            *([human.money(model["cost"]["total"])] if measure == "cost" else []),
+            one_line(model.get("model") or "")
+            or ("responses without a model" if model["messageCount"] else "tools and summaries"),
+            _spent(model),
         ]
-        for it, share in zip(tree["models"], shares, strict=True)
+        for model, share in zip(tree["models"], shares, strict=True)
     ]
     numbers = range(len(rows[0]) - 2)
     yield style(f"models, by {measure}", "bold")
@@ -127,7 +127,7 @@ def _spent(model: dict[str, Any]) -> str:
 
 
 def _tools(tools: dict[str, int], style: Style) -> Iterator[str]:
-    ordered = sorted(tools.items(), key=lambda it: (-it[1], it[0]))
+    ordered = sorted(tools.items(), key=lambda tool: (-tool[1], tool[0]))
     most = ordered[0][1]
     shown = ordered[:_TOOLS]
     rows = [[f"{count:,}", one_line(name) or "unnamed"] for name, count in shown]

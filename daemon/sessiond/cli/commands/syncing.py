@@ -74,7 +74,7 @@ def _options(args: ParsedArguments, name: str) -> SyncOptions:
         push=push or not pull, pull=pull or not push, drafts=args.flag("drafts"),
         project=None if project is None else str(Path(project).expanduser().absolute()),
         agent=args.value("agent"), tags=[tag for _, tag in args.occurrences("tag")],
-        pairs=[FolderPair(*it) for it in pairs],
+        pairs=[FolderPair(*pair) for pair in pairs],
         is_dry_run=args.flag("dry-run"), name=name,
     )  # fmt: skip
 

@@ -81,18 +81,20 @@ def _trashed(daemon: BlockingDaemon) -> Callable[[str], Sequence[dict[str, Any]]
     found = daemon.call("trash/list", {"limit": 1_000})["sessions"]
     rows = [
         {
-            "sessionId": it["trashId"],
-            "title": it["title"],
+            "sessionId": trashed["trashId"],
+            "title": trashed["title"],
             "firstPrompt": None,
-            "cwd": it["cwd"] or "",
-            "updatedAt": it["trashedAt"],
+            "cwd": trashed["cwd"] or "",
+            "updatedAt": trashed["trashedAt"],
         }
-        for it in found
+        for trashed in found
     ]
 
     def listed(words: str) -> Sequence[dict[str, Any]]:
         wanted = words.casefold().split()
-        return [it for it in rows if all(word in f"{it['title']} {it['cwd']}".casefold() for word in wanted)]
+        return [
+            row for row in rows if all(word in f"{row['title']} {row['cwd']}".casefold() for word in wanted)
+        ]
 
     return listed
 
@@ -158,8 +160,8 @@ def cleanup(args: ParsedArguments) -> int:
             print(daemon.call_text("session/cleanup", params))
             return 0
         found = daemon.call("session/cleanup", params)
-    judged = [(it, "" if found["dryRun"] else "moved") for it in found["removed"]]
-    judged += [(it, f"stays, {_SKIPPED.get(it['reason'], it['reason'])}") for it in found["skipped"]]
+    judged = [(item, "" if found["dryRun"] else "moved") for item in found["removed"]]
+    judged += [(item, f"stays, {_SKIPPED.get(item['reason'], item['reason'])}") for item in found["skipped"]]
     print(*_judged(judged), sep="\n", end="\n" if judged else "")
     if found["truncated"]:
         print("The list is truncated.", file=sys.stderr)
@@ -175,10 +177,10 @@ def cleanup(args: ParsedArguments) -> int:
 
 def _judged(judged: list[tuple[dict[str, Any], str]]) -> list[str]:
     now, home = time.time(), os.path.expanduser("~")
-    name_of = short_ids([it["session"]["sessionId"] for it, _ in judged])
+    name_of = short_ids([item["session"]["sessionId"] for item, _ in judged])
     rows = []
-    for it, outcome in judged:
-        session = it["session"]
+    for item, outcome in judged:
+        session = item["session"]
         name = one_line(session["title"] or session["firstPrompt"] or "") or "(no messages)"
         rows.append(
             [
@@ -235,19 +237,19 @@ def _print_purged(found: dict[str, Any]) -> None:
 
 def _rows(sessions: list[dict[str, Any]]) -> list[str]:
     now, home = time.time(), os.path.expanduser("~")
-    ids = [it["sessionId"] for it in sessions]
+    ids = [session["sessionId"] for session in sessions]
     name_of = short_ids(ids)
     rows = [
         [
             # A session that was deleted several times is named by the id of the deletion.
-            name_of[it["sessionId"]] if ids.count(it["sessionId"]) == 1 else it["trashId"],
-            human.ago(it["trashedAt"], now),
-            human.size(it["sizeBytes"]),
-            one_line(it["note"] or ""),
-            one_line(human.folder(it["cwd"], home)) if it["cwd"] else "",
-            one_line(it["title"] or "") or "(no messages)",
+            name_of[session["sessionId"]] if ids.count(session["sessionId"]) == 1 else session["trashId"],
+            human.ago(session["trashedAt"], now),
+            human.size(session["sizeBytes"]),
+            one_line(session["note"] or ""),
+            one_line(human.folder(session["cwd"], home)) if session["cwd"] else "",
+            one_line(session["title"] or "") or "(no messages)",
         ]
-        for it in sessions
+        for session in sessions
     ]
     return _table(rows)
 

@@ -66,8 +66,8 @@ def _table(found: dict[str, Any], by: str, style: Style) -> Iterator[str]:
     """Yield a heading, a line for each row with the bar of its share, and the total."""
     rows = _with_empty_days(found["rows"]) if by == "day" else found["rows"]
     measure = "cost" if found["total"]["cost"]["total"] else "tokens"
-    most = max(it[measure]["total"] for it in rows) or 1
-    names = [_name(it["key"], by) for it in rows]
+    most = max(row[measure]["total"] for row in rows) or 1
+    names = [_name(row["key"], by) for row in rows]
     table = [
         ["cost", *(heading for heading, _ in _COUNTS), "requests"],
         *map(_numbers, [*rows, found["total"]]),
@@ -76,8 +76,8 @@ def _table(found: dict[str, Any], by: str, style: Style) -> Iterator[str]:
     columns = style.columns or _DEFAULT_COLUMNS
     name_width = min(max(map(width, [by, *names, "total"])), _MAX_NAME)
     shown = 2  # cost and tokens are always there
-    left = columns - name_width - sum(2 + it for it in widths[:shown])
-    bar_width = next((it for it in (_BAR, _SMALL_BAR) if left >= it + 2), 0)
+    left = columns - name_width - sum(2 + width for width in widths[:shown])
+    bar_width = next((width for width in (_BAR, _SMALL_BAR) if left >= width + 2), 0)
     left -= bar_width + 2 if bar_width else 0
     while shown < len(widths) and left >= widths[shown] + 2:
         left -= widths[shown] + 2
@@ -128,7 +128,7 @@ def _with_empty_days(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the rows with one for each day between them, if the period is not long."""
     from datetime import date, timedelta
 
-    by_day = {it["key"]: it for it in rows}
+    by_day = {row["key"]: row for row in rows}
     first, last = date.fromisoformat(rows[0]["key"]), date.fromisoformat(rows[-1]["key"])
     if (last - first).days > _MAX_DAYS:
         return rows
@@ -154,8 +154,8 @@ def _sentences(found: dict[str, Any]) -> Iterator[str]:
         yield f"Of the output, {human.amount(reasoning)} are known to be tokens of reasoning."
     if cost["recorded"] and cost["estimated"]:
         shares = [
-            f"{human.money(cost[it])} ({percent(cost[it] / cost['total'])})"
-            for it in ("recorded", "estimated")
+            f"{human.money(cost[kind])} ({percent(cost[kind] / cost['total'])})"
+            for kind in ("recorded", "estimated")
         ]
         yield f"The agents recorded {shares[0]} of the cost; {shares[1]} are estimated (~)."
     elif cost["estimated"]:
@@ -166,7 +166,9 @@ def _sentences(found: dict[str, Any]) -> Iterator[str]:
         source = f"{one_line(prices['name'])} {one_line(prices['version'])}"
         yield f"List prices: {source}, newest change {one_line(prices['newestChange'])}."
     if unpriced := found["unpricedModels"]:
-        named = ", ".join(f"{one_line(it['model'])} ({human.amount(it['tokens'])} tokens)" for it in unpriced)
+        named = ", ".join(
+            f"{one_line(model['model'])} ({human.amount(model['tokens'])} tokens)" for model in unpriced
+        )
         yield f"Not in the cost, because no price is known: {named}."
 
 

@@ -173,7 +173,7 @@ def parse(name: str, command: Command, words: Sequence[str]) -> ParsedArguments:
 
 
 def _assign(args: ParsedArguments, command: Command, words: list[str]) -> None:
-    required = sum(not it.startswith("[") for it in command.positionals)
+    required = sum(not positional.startswith("[") for positional in command.positionals)
     optional_words = len(words) - required
     if optional_words < 0:
         raise UsageError(f"{args.command} requires {_required(command)}", f"sessiond {args.command} --help")
@@ -194,7 +194,7 @@ def _assign(args: ParsedArguments, command: Command, words: list[str]) -> None:
 
 
 def _required(command: Command) -> str:
-    return " ".join(it for it in command.positionals if not it.startswith("["))
+    return " ".join(positional for positional in command.positionals if not positional.startswith("["))
 
 
 def _did_you_mean(word: str, known: dict[str, Option], command: str) -> str:

@@ -179,10 +179,12 @@ def _candidate_lines(rows: list[dict[str, Any]]) -> list[str]:
 
 def _names(params: dict[str, Any]) -> list[str]:
     args = [params.get(field) for field in _FIELDS]
-    return [name for it in args for name in (it if isinstance(it, list) else [it]) if isinstance(name, str)]
+    return [
+        name for arg in args for name in (arg if isinstance(arg, list) else [arg]) if isinstance(name, str)
+    ]
 
 
 def _replaced(value: Any, name: str, found: str) -> Any:
     if isinstance(value, list):
-        return [found if it == name else it for it in value]
+        return [found if item == name else item for item in value]
     return found if value == name else value

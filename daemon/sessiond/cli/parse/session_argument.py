@@ -60,7 +60,7 @@ def whole_id(daemon: BlockingDaemon, name: str) -> str:
     if len(name) > _LONGEST:
         return name
     found = daemon.call("session/resolve", {"query": name, "limit": _MAX_NAMED})
-    ids = [str(it["sessionId"]) for it in found["sessions"]]
+    ids = [str(session["sessionId"]) for session in found["sessions"]]
     return ids[0] if found["exact"] else _only(name, ids, others=found["more"])
 
 
@@ -75,10 +75,12 @@ def named_in_trash(daemon: BlockingDaemon, name: str) -> dict[str, Any]:
     params: dict[str, Any] = {"limit": 1_000}
     while True:
         page = daemon.call("trash/list", params)
-        if any(it["trashId"] == name for it in page["sessions"]):
+        if any(session["trashId"] == name for session in page["sessions"]):
             return {"trashId": name}
         ids |= {
-            str(it["sessionId"]): None for it in page["sessions"] if str(it["sessionId"]).startswith(name)
+            str(session["sessionId"]): None
+            for session in page["sessions"]
+            if str(session["sessionId"]).startswith(name)
         }
         if (cursor := page.get("nextCursor")) is None:
             break

@@ -96,15 +96,15 @@ def _lines(sessions: Sequence[dict[str, Any]]) -> list[str]:
 
     now, home, ellipsis = time.time(), os.environ.get("HOME", ""), style_for(sys.stderr).ellipsis
     rows = []
-    for it in sessions:
-        title = fit(one_line(it["title"] or it["firstPrompt"] or "untitled"), _TITLE, ellipsis)
-        origin = it.get("origin")
+    for session in sessions:
+        title = fit(one_line(session["title"] or session["firstPrompt"] or "untitled"), _TITLE, ellipsis)
+        origin = session.get("origin")
         facts = session_facts(
-            title=it["title"], first_prompt=it["firstPrompt"], cwd=it["cwd"], home=home,
-            agent=names.short_name_of(origin["agent"]) if origin else "", updated_at=it["updatedAt"],
+            title=session["title"], first_prompt=session["firstPrompt"], cwd=session["cwd"], home=home,
+            agent=names.short_name_of(origin["agent"]) if origin else "", updated_at=session["updatedAt"],
         )  # fmt: skip
-        shown = f"{human.ago(it['updatedAt'], now):>10}  {title}  {one_line(it['cwd'])}"
-        rows.append((shown, facts, it["sessionId"]))
+        shown = f"{human.ago(session['updatedAt'], now):>10}  {title}  {one_line(session['cwd'])}"
+        rows.append((shown, facts, session["sessionId"]))
     return [
         f"{shown}  ({', '.join(added)})" if added else shown
         for (shown, _, _), added in zip(rows, distinctions(rows), strict=True)

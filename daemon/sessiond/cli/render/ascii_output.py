@@ -61,7 +61,7 @@ def is_data(command: str, *, as_json: bool) -> bool:
 def _similar(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     characters = error.object[error.start : error.end]
-    return "".join(_LIKE.get(it) or as_json_escape(it) for it in characters), error.end
+    return "".join(_LIKE.get(character) or as_json_escape(character) for character in characters), error.end
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -40,8 +40,8 @@ def aligned(
     ends = ends or [""] * len(rows)
     if left_out := _left_out(rows, widths, style, optional, ends):
         rows = [[cell for column, cell in enumerate(row) if column not in left_out] for row in rows]
-        widths = [it for column, it in enumerate(widths) if column not in left_out]
-        colors = [it for column, it in enumerate(colors) if column not in left_out]
+        widths = [width for column, width in enumerate(widths) if column not in left_out]
+        colors = [color for column, color in enumerate(colors) if column not in left_out]
     taken = sum(widths) + 2 * len(widths)
     for row, end in zip(rows, ends, strict=True):
         last = row[-1]
@@ -77,7 +77,7 @@ def distinguished(
     """
     plain, ends = Style(columns=style.columns, boxes=style.boxes), [""] * len(rows)
     for _ in range(2):  # the ends take room from the cells, so that other rows may look the same
-        shown: Iterable[str] = aligned(rows, plain, (), optional, [" " * width(it) for it in ends])
+        shown: Iterable[str] = aligned(rows, plain, (), optional, [" " * width(end) for end in ends])
         if ids is None:
             shown = [line[len(row[0]) :] for row, line in zip(rows, shown, strict=True)]
         described = zip(shown, facts, ids or [""] * len(rows), strict=True)

@@ -34,12 +34,12 @@ def show_found(found: Sequence[FoundAgent], locations: Locations) -> None:
         style = style_for(sys.stdout)
         rows = [
             (
-                f"  {it.agent.title}",
-                count(it.files, "database" if it.agent.storage == "database" else "session"),
-                size(it.size),
-                ", ".join(map(_short, it.folders or it.agent.folders({}))) if it.folders else "",
+                f"  {agent.agent.title}",
+                count(agent.files, "database" if agent.agent.storage == "database" else "session"),
+                size(agent.size),
+                ", ".join(map(_short, agent.folders or agent.agent.folders({}))) if agent.folders else "",
             )
-            for it in found
+            for agent in found
         ]
         print("Found:", *aligned(rows, style), "", sep="\n")
     print("Nothing is written into sessions of agents. sessiond keeps its own copies:")
@@ -48,17 +48,17 @@ def show_found(found: Sequence[FoundAgent], locations: Locations) -> None:
 
 def show_plan(wanted: Sequence[FileChange], expected: Sequence[ChangeOutcome], copies: str) -> None:
     """Print what setup would do to each file."""
-    if expected and all(it.state == "unchanged" for it in expected):
+    if expected and all(outcome.state == "unchanged" for outcome in expected):
         print("Everything is set up already. Nothing to do.")
         return
     signs = {"changed": "+", "unchanged": "=", "failed": "!"}
     rows = [
-        (f"  {signs[it.state]} {_short(change.path)}", change.title)
-        for change, it in zip(wanted, expected, strict=True)
+        (f"  {signs[outcome.state]} {_short(change.path)}", change.title)
+        for change, outcome in zip(wanted, expected, strict=True)
     ]
     print("To do (+), there already (=), not possible (!):", *aligned(rows, style_for(sys.stdout)), sep="\n")
-    for it in expected:
-        _show_failure(it)
+    for outcome in expected:
+        _show_failure(outcome)
     print(
         f"\nCopies of the files as they are now go to {_short(copies)}. To take it back: sessiond setup --undo"
     )
@@ -67,24 +67,24 @@ def show_plan(wanted: Sequence[FileChange], expected: Sequence[ChangeOutcome], c
 def show_done(wanted: Sequence[FileChange], outcomes: Sequence[ChangeOutcome]) -> None:
     """Print what setup did, and what is left for the user."""
     print()
-    for change, it in zip(wanted, outcomes, strict=True):
-        if it.state == "changed":
-            copy = f"; before: {_short(it.copy)}" if it.copy else ""
-            print(f"{_short(it.path)} changed{copy}")
+    for change, outcome in zip(wanted, outcomes, strict=True):
+        if outcome.state == "changed":
+            copy = f"; before: {_short(outcome.copy)}" if outcome.copy else ""
+            print(f"{_short(outcome.path)} changed{copy}")
             if change.note:
                 print(f"  {change.note}")
-        _show_failure(it)
+        _show_failure(outcome)
 
 
 def show_undone(outcomes: Sequence[ChangeOutcome]) -> None:
     """Print what an undo did to each file."""
     if not outcomes:
         print("Setup has added nothing here.")
-    for it in outcomes:
-        if it.state != "failed":
-            copy = f"; as it was until now: {_short(it.copy)}" if it.copy else ""
-            print(f"{_short(it.path)} {_UNDONE[it.state]}{copy}")
-        _show_failure(it)
+    for outcome in outcomes:
+        if outcome.state != "failed":
+            copy = f"; as it was until now: {_short(outcome.copy)}" if outcome.copy else ""
+            print(f"{_short(outcome.path)} {_UNDONE[outcome.state]}{copy}")
+        _show_failure(outcome)
 
 
 def as_json(
@@ -96,25 +96,34 @@ def as_json(
 ) -> dict[str, Any]:
     """Return the report for scripts. `done` is false if the states are only what would happen."""
     agents = [
-        {"agent": it.agent.name, "folders": list(it.folders), "fileCount": it.files, "sizeBytes": it.size}
-        for it in found
+        {
+            "agent": agent.agent.name,
+            "folders": list(agent.folders),
+            "fileCount": agent.files,
+            "sizeBytes": agent.size,
+        }
+        for agent in found
     ]
     files = [
-        {"title": change.title, **outcome_json(it), **({"note": change.note} if change.note else {})}
-        for change, it in zip(wanted, outcomes, strict=True)
+        {"title": change.title, **outcome_json(outcome), **({"note": change.note} if change.note else {})}
+        for change, outcome in zip(wanted, outcomes, strict=True)
     ]
     return {"done": done, "agents": agents, "files": files}
 
 
-def outcome_json(it: ChangeOutcome) -> dict[str, str]:
+def outcome_json(outcome: ChangeOutcome) -> dict[str, str]:
     """Return the outcome of one file for scripts."""
-    more = {"reason": it.reason, "copy": it.copy}
-    return {"path": it.path, "state": it.state, **{name: value for name, value in more.items() if value}}
+    more = {"reason": outcome.reason, "copy": outcome.copy}
+    return {
+        "path": outcome.path,
+        "state": outcome.state,
+        **{name: value for name, value in more.items() if value},
+    }
 
 
-def _show_failure(it: ChangeOutcome) -> None:
-    if it.state == "failed":
-        print(f"{_short(it.path)} was left as it is: {one_line(it.reason)}.", file=sys.stderr)
+def _show_failure(outcome: ChangeOutcome) -> None:
+    if outcome.state == "failed":
+        print(f"{_short(outcome.path)} was left as it is: {one_line(outcome.reason)}.", file=sys.stderr)
         print("  Correct the file, then run the command again.", file=sys.stderr)
 
 

@@ -32,10 +32,10 @@ def entry(entry: dict[str, Any], style: Style) -> Iterator[str]:
 
 
 def _heading(author: str, content: dict[str, Any], entry_id: str, style: Style) -> str:
-    name = next((str(content[it]) for it in _BY if content.get(it)), "")
+    name = next((str(content[field]) for field in _BY if content.get(field)), "")
     author = one_line(author)
     parts = [style(author, "bold", *filter(None, [_COLORS.get(author)]))]
-    parts += [style(it, "dim") for it in map(one_line, (name, entry_id)) if it]
+    parts += [style(part, "dim") for part in map(one_line, (name, entry_id)) if part]
     return "  ".join(parts)
 
 

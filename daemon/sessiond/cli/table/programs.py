@@ -60,7 +60,7 @@ COMMANDS: dict[str, Command] = {
             Option(
                 "format",
                 "NAME",
-                f"markdown (default), {listed([it for it in WRITTEN_FORMATS if it != 'markdown'])}",
+                f"markdown (default), {listed([name for name in WRITTEN_FORMATS if name != 'markdown'])}",
             ),
             Option("leaf", "ENTRY", "only the path to this entry"),
             Option(
