@@ -123,24 +123,28 @@ class Board:
                 if change.is_whole:
                     self._replace(change.sessions)
                 else:
-                    self._sessions.update((it.session_id, it) for it in change.sessions)
+                    self._sessions.update((session.session_id, session) for session in change.sessions)
                     for session_id in change.removed:
                         self._sessions.pop(session_id, None)
                 yield await self.rows()
 
     def _replace(self, sessions: Iterable[t.ListedSession]) -> None:
-        self._sessions = {it.session_id: it for it in sessions}
+        self._sessions = {session.session_id: session for session in sessions}
 
     async def rows(self) -> list[BoardRow]:
         """Return the rows of the sessions that are known, as of now. Raises `DisconnectedError`."""
         now = time.time()
-        recent = [it for it in self._sessions.values() if now - _seconds(it.updated_at) <= self._seconds]
+        recent = [
+            session
+            for session in self._sessions.values()
+            if now - _seconds(session.updated_at) <= self._seconds
+        ]
         if not self._with_automated:
-            shown = [it for it in recent if it.origin is None or not it.origin.automated]
+            shown = [session for session in recent if session.origin is None or not session.origin.automated]
             self.hidden_count, recent = len(recent) - len(shown), shown
-        recent = sorted(recent, key=lambda it: it.updated_at, reverse=True)[:MAX_ROWS]
-        self._details = {it.session_id: await self._details_of(it) for it in recent}
-        return [self._row(it, now) for it in recent]
+        recent = sorted(recent, key=lambda session: session.updated_at, reverse=True)[:MAX_ROWS]
+        self._details = {session.session_id: await self._details_of(session) for session in recent}
+        return [self._row(session, now) for session in recent]
 
     async def _details_of(self, session: t.ListedSession) -> _Details:
         """Return what the list does not have, read again only if the session has changed."""

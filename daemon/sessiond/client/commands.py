@@ -54,10 +54,10 @@ def entry_ids(params: Mapping[str, Any]) -> list[str | None]:
     entries = params.get("entries")
     is_ours = params.get("format", "agent") == "agent"
     return [
-        it["id"]
-        if isinstance(it, dict) and isinstance(it.get("id"), str) and (is_ours or _is_entry(it))
+        entry["id"]
+        if isinstance(entry, dict) and isinstance(entry.get("id"), str) and (is_ours or _is_entry(entry))
         else None
-        for it in (entries if isinstance(entries, list) else ())
+        for entry in (entries if isinstance(entries, list) else ())
     ]
 
 

@@ -206,7 +206,9 @@ class Conversation:
         if self._registered:
             id = f"sessiond:unregister:{self._generation}"
             self._daemon_requests[id] = None
-            registrations = [{"id": it, "method": method} for it, method in self._registered.items()]
+            registrations = [
+                {"id": registration, "method": method} for registration, method in self._registered.items()
+            ]
             # LSP spells it `unregisterations`.
             messages.append(
                 encode_request(id, "client/unregisterCapability", {"unregisterations": registrations})
@@ -300,9 +302,11 @@ class Conversation:
             return
         with contextlib.suppress(msgspec.DecodeError):
             changed = decode_registrations(head.params)
-            self._registered |= {it.id: it.method for it in changed.registrations}
-            for it in changed.unregisterations:
-                self._registered.pop(it.id, None)
+            self._registered |= {
+                registration.id: registration.method for registration in changed.registrations
+            }
+            for unregisteration in changed.unregisterations:
+                self._registered.pop(unregisteration.id, None)
 
     def _handle_handshake(self, head: Head) -> None:
         if head.error is not UNSET:

@@ -139,7 +139,7 @@ class FoundDaemon:
     def protocol_versions(self) -> list[int] | None:
         """Return the versions of the protocol that the endpoint file names; None if it names none."""
         bounds = self.endpoint.get("protocol")
-        if isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(it, int) for it in bounds):
+        if isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(bound, int) for bound in bounds):
             return list(range(bounds[0], min(bounds[1], bounds[0] + 1000) + 1))
         return None
 

@@ -144,10 +144,10 @@ def _eldest(process: ProcessStatus) -> ProcessStatus:
 
 def _leader_of_open_terminal() -> ProcessStatus | None:
     """Return the leader of the session whose terminal is open as a standard stream (`setsid` in a shell)."""
-    devices = {os.fstat(it).st_rdev for it in _STDIN_STDERR_STDOUT if os.isatty(it)}
+    devices = {os.fstat(descriptor).st_rdev for descriptor in _STDIN_STDERR_STDOUT if os.isatty(descriptor)}
     if not devices:
         return None
-    return next((it for it in _leaders() if it.device in devices), None)
+    return next((leader for leader in _leaders() if leader.device in devices), None)
 
 
 def _pane(servers: Collection[int], variables: Mapping[str, str]) -> ProcessStatus | None:
@@ -173,7 +173,7 @@ def _leaders() -> Iterator[ProcessStatus]:
 def _environ(pid: int) -> dict[str, str] | None:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            pairs = [it.partition(b"=") for it in file.read().split(b"\0") if it]
+            pairs = [variable.partition(b"=") for variable in file.read().split(b"\0") if variable]
     except OSError:
         return None
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}

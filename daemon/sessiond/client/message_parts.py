@@ -146,7 +146,9 @@ def may_repeat_write(method: str, head: Head) -> bool:
 def entry_ids_of(method: str, body: bytes) -> list[str]:
     """Return the ids that the entries of a request have, if it is an append, in the order of the request."""
     head = head_of(body) if method == APPEND else None
-    return [] if head is None else [it for it in entry_ids(_append_of(head)) if it is not None]
+    return (
+        [] if head is None else [entry_id for entry_id in entry_ids(_append_of(head)) if entry_id is not None]
+    )
 
 
 def _append_of(head: Head) -> dict[str, Any]:
@@ -156,9 +158,9 @@ def _append_of(head: Head) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     entries = [
-        {"id": it.id}
-        | {name: None for name in ("message", *PROVIDER_FIELDS) if getattr(it, name) is not UNSET}
-        for it in params.entries
+        {"id": entry.id}
+        | {name: None for name in ("message", *PROVIDER_FIELDS) if getattr(entry, name) is not UNSET}
+        for entry in params.entries
     ]
     return {"entries": entries, "format": params.format}
 

@@ -156,7 +156,9 @@ def _versions_of(found: FoundDaemon) -> list[int]:
     if error.kind != "unsupportedVersion":
         raise InvalidResponseError(f"it refuses `server/hello`: {error.message:.200}")
     supported = error.details.get("supportedVersions")
-    return [it for it in supported if isinstance(it, int)] if isinstance(supported, list) else []
+    return (
+        [version for version in supported if isinstance(version, int)] if isinstance(supported, list) else []
+    )
 
 
 def _is_older_and_idle(found: FoundDaemon) -> bool:

@@ -27,7 +27,7 @@ class Entries(t.Wire, frozen=True):
     @property
     def entries(self) -> list[Entry]:
         """The entries without their seqs."""
-        return [it.entry for it in self.items]
+        return [entry.entry for entry in self.items]
 
 
 class DecodedMessage(t.Wire, frozen=True):
@@ -59,12 +59,12 @@ class SessionContext(t.Wire, frozen=True):
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages, as a model receives them."""
-        return [it.message for it in self.rows]
+        return [row.message for row in self.rows]
 
     @property
     def entry_ids(self) -> list[str]:
         """The entry of each message."""
-        return [it.entry_id for it in self.rows]
+        return [row.entry_id for row in self.rows]
 
 
 class AppendedBatch(t.Wire, frozen=True):
@@ -82,4 +82,4 @@ class AppendedBatch(t.Wire, frozen=True):
     @property
     def entries(self) -> list[Entry]:
         """The entries without their seqs."""
-        return [it.entry for it in self.items]
+        return [entry.entry for entry in self.items]

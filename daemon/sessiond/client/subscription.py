@@ -165,14 +165,14 @@ class Subscription:
         page = self._link.decode(m.ENTRIES.name, raw, Entries)
         if not page.items:
             self.seq = self._read_up_to
-        self._ready.extend((it.seq, it.entry) for it in page.items)
+        self._ready.extend((entry.seq, entry.entry) for entry in page.items)
 
     def _receive_batch(self, note: AppendedBatch) -> None:
         if not note.replay and note.to_seq <= self._replayed_up_to:
             return  # the replay contains this live entry too; here it would be out of order
         self.log_id = note.log_id
         known = self.seq or 0
-        self._ready.extend((it.seq, it.entry) for it in note.items if it.seq > known)
+        self._ready.extend((entry.seq, entry.entry) for entry in note.items if entry.seq > known)
 
     def _has_sibling(self) -> bool:
         return any(

@@ -178,7 +178,7 @@ def _by_environment(environ: Mapping[str, str], first: FirstProcess | None) -> t
 def _row_by_environment(environ: Mapping[str, str]) -> TerminalKind | None:
     """Return the only row whose variables are set; None if they are ambiguous or may be inherited."""
     rows = list(_rows_in(environ))
-    rows = [it for it in rows if it.is_multiplexer] or rows
+    rows = [row for row in rows if row.is_multiplexer] or rows
     if len(rows) != 1:
         return None
     (row,) = rows
