@@ -85,8 +85,8 @@ def _assistant_body(message: dict[str, Any]) -> Body:
     html = "".join(map(_block_html, blocks))
     if error := fields.text(message.get("errorMessage")):
         html += f"<div class=failed>{markup.plain(error)}</div>"
-    call_ids = [_call_id(it.get("id")) for it in blocks if it.get("type") == "toolCall"]
-    return Body("Assistant", html, [it for it in facts if it], call_ids)
+    call_ids = [_call_id(block.get("id")) for block in blocks if block.get("type") == "toolCall"]
+    return Body("Assistant", html, [fact for fact in facts if fact], call_ids)
 
 
 def _tool_result_body(message: dict[str, Any]) -> Body:
@@ -94,10 +94,10 @@ def _tool_result_body(message: dict[str, Any]) -> Body:
     content = message.get("content")
     summary = preview.one_line(preview.text_of_content(content), _SUMMARY_CHARACTERS)
     blocks = _blocks(content)
-    content_html = "".join(_result_block_html(it) for it in blocks)
+    content_html = "".join(_result_block_html(block) for block in blocks)
     html = _folded("result failed" if failed else "result", _output_summary(summary), content_html)
     facts = ["failed"] if failed else []
-    if lines := sum(_line_count(fields.as_text(it.get("text"))) for it in blocks):
+    if lines := sum(_line_count(fields.as_text(block.get("text"))) for block in blocks):
         facts.append(f"{lines:,} line{'' if lines == 1 else 's'}")
     return Body(f"Result of {tool}", html, facts, result_of=_call_id(message.get("toolCallId")) or None)
 
@@ -139,15 +139,15 @@ def _summary_html(value: dict[str, Any]) -> str:
 
 
 def _content_html(content: Any) -> str:
-    return "".join(_block_html(it) for it in _blocks(content))
+    return "".join(_block_html(block) for block in _blocks(content))
 
 
 def _blocks(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [
-        {"type": "text", "text": it} if isinstance(it, str) else fields.mapping(it)
-        for it in fields.items(content)
+        {"type": "text", "text": block} if isinstance(block, str) else fields.mapping(block)
+        for block in fields.items(content)
     ]
 
 
@@ -171,7 +171,7 @@ def _tool_call_html(tool: str, arguments: dict[str, Any]) -> str:
     )
     summary = f"<b>{escape(_short(tool) or 'tool')}</b> <code>{escape(description)}</code>"
     file = next(
-        (it for name in ("path", "file_path", "filePath") if (it := fields.text(arguments.get(name)))),
+        (text for name in ("path", "file_path", "filePath") if (text := fields.text(arguments.get(name)))),
         None,
     )
     parts: list[str] = []
@@ -199,7 +199,7 @@ def _argument_html(name: str, value: Any, arguments: dict[str, Any], file: str |
 def _edit_html(before: str, after: str) -> str:
     def lines(text: str, tag: str, sign: str) -> str:
         return (
-            "".join(f"<{tag}>{sign} {escape(it)}</{tag}>\n" for it in preview.clean(text).split("\n"))
+            "".join(f"<{tag}>{sign} {escape(line)}</{tag}>\n" for line in preview.clean(text).split("\n"))
             if text
             else ""
         )

@@ -33,7 +33,7 @@ _VALUE: Final = re.compile(r"(?!.*\d{4})[#\w.%+ -]{1,24}", re.ASCII)
 """Values of attributes: words, colors and lengths of at most three digits."""
 
 _ERRORS: Final[tuple[type[Exception], ...]] = (
-    *(it for it in vars(exceptions).values() if isinstance(it, type) and issubclass(it, Exception)),
+    *(var for var in vars(exceptions).values() if isinstance(var, type) and issubclass(var, Exception)),
     ValueError, LookupError, TypeError, AttributeError, RecursionError, StopIteration, RuntimeError,
 )  # fmt: skip
 """The errors of the converter for an incomplete formula: its own errors, which have no common base, and Python's."""
@@ -56,7 +56,7 @@ def _written(element: Element, depth: int) -> str:
     if depth > _MAX_DEPTH:
         raise RecursionError
     text = escape(unescape(element.text or ""))
-    inside = text + "".join(_written(it, depth + 1) for it in element)
+    inside = text + "".join(_written(child, depth + 1) for child in element)
     if element.tag not in _ELEMENTS:
         return inside
     attributes = "".join(

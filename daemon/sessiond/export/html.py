@@ -29,7 +29,7 @@ _SCRIPTS: Final = (
 )  # fmt: skip
 _STYLES: Final = ("default", "github-dark")
 """Styles of pygments for code on a light and on a dark background."""
-_SCRIPT_ESCAPES: Final = {it: f"\\u{ord(it):04x}" for it in "<>&\u2028\u2029"}
+_SCRIPT_ESCAPES: Final = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _FORBIDDEN_TARGETS: Final = "base-uri 'none'; form-action 'none'"
 
 

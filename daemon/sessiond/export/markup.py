@@ -40,7 +40,7 @@ _LINE_BREAK_AFTER_SPACES: Final = re.compile(
 _BLANK_LINES: Final = re.compile(r"\n(?:[ \t]*\n)+")
 _LANGUAGE_NAME: Final = re.compile(r"[\w+#.-]{1,40}")
 _CLASSES: Final = "h-"
-_ALIGNMENTS: Final = {f"text-align:{it}": it for it in ("left", "center", "right")}
+_ALIGNMENTS: Final = {f"text-align:{side}": side for side in ("left", "center", "right")}
 
 
 def markdown(text: str) -> str:
@@ -52,7 +52,7 @@ def markdown(text: str) -> str:
     text = preview.clean(text)
     if not _MARKUP.search(text):  # true of most messages of users; a hundred times cheaper
         paragraphs = re.split(r"\n\s*\n", text.strip())
-        return "".join(f"<p>{_with_line_breaks(it)}</p>" for it in paragraphs if it)
+        return "".join(f"<p>{_with_line_breaks(paragraph)}</p>" for paragraph in paragraphs if paragraph)
     if is_plain(text):
         return _plain_paragraphs(text)
     return str(_parser().render(text))

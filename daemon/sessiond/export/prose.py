@@ -63,7 +63,7 @@ def _with_line_breaks(text: str) -> str:
 def _rewritten(text: str, *, keep_lines: bool) -> str:
     lines = text.split("\n")
     tokens = _parser().parse(text)
-    verbatim = {row for it in tokens if it.type in _VERBATIM for row in range(*_rows(it))}
+    verbatim = {row for token in tokens if token.type in _VERBATIM for row in range(*_rows(token))}
     for token in tokens:
         if token.type == "heading_open":
             _lower_heading(lines, token)
@@ -164,7 +164,7 @@ def _is_harmless(token: Token) -> bool:
     if token.type == "heading_open" and int(token.tag[1:]) <= _HEADING_LEVELS:
         return False
     inside = token.children or ()
-    return token.type != "html_block" and not any(it.type in ("html_inline", "image") for it in inside)
+    return token.type != "html_block" and not any(child.type in ("html_inline", "image") for child in inside)
 
 
 @cache

@@ -134,8 +134,8 @@ class _Transcript:
         name = preview.one_line(fields.as_text(message.get("toolName")), 60) or "a tool"
         failed = " (error)" if message.get("isError") is True else ""
         shown = list(self._content_parts(message.get("content"), fence))
-        pictures = [it for it in shown if it.startswith("![")]
-        rest = [it for it in shown if not it.startswith("![")]
+        pictures = [part for part in shown if part.startswith("![")]
+        rest = [part for part in shown if not part.startswith("![")]
         text = preview.text_of_content(message.get("content"))
         yield _folded(f"Result of <code>{escape(name)}</code>{failed}, {_line_count(text)}", *rest)
         yield from pictures
@@ -234,7 +234,7 @@ def _language(key: str, arguments: dict[str, Any]) -> str:
 
 def _branch_notes(whole: ExportedSession, path: list[dict[str, Any]]) -> dict[str, list[str]]:
     """Return a line for each branch that leaves the path, by the id of the entry where it leaves."""
-    on_path = {fields.as_text(it.get("id")) for it in path}
+    on_path = {fields.as_text(entry.get("id")) for entry in path}
     children: dict[str, list[dict[str, Any]]] = {}
     for entry in whole.entries:
         children.setdefault(fields.as_text(entry.get("parentId")), []).append(entry)
