@@ -45,7 +45,7 @@ class DaemonAccess:
         """
         from sessiond.session.content.preview import clean
 
-        whole = [clean((it or "")[:_LONGEST]) for it in texts]
+        whole = [clean((text or "")[:_LONGEST]) for text in texts]
         if not any(whole):
             return cast("list[CleanText]", whole)
         daemon = await self.daemon()

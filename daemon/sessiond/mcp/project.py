@@ -66,7 +66,7 @@ class CurrentProject:
             raise UnknownSessionError(shown_id(id))
         if len(found.sessions) > 1 and not found.exact:
             raise AmbiguousSessionError(
-                shown_id(id), ", ".join(shown_id(it.session_id) for it in found.sessions)
+                shown_id(id), ", ".join(shown_id(listed.session_id) for listed in found.sessions)
             )
         session = found.sessions[0]
         project = await self.searched(all_projects=all_projects)
@@ -79,4 +79,4 @@ async def _belongs(daemon: "Daemon", session_id: str, project: str) -> bool:
     listed = await daemon.list_sessions(
         project=project, query=session_id, include_drafts=True, limit=_MAX_OF_ID
     )
-    return any(it.session_id == session_id for it in listed.sessions)
+    return any(session.session_id == session_id for session in listed.sessions)

@@ -60,15 +60,15 @@ def cut(text: str, limit: int) -> str:
 
 def joined(head: Sequence[str], blocks: Iterable[str]) -> str:
     """Return a whole result: the head, the explanation of quotes if there are any, and the blocks."""
-    body = [it for it in blocks if it]
-    has_quotes = any(f"\n{it}".find(f"\n{QUOTE}") >= 0 for it in body)
+    body = [block for block in blocks if block]
+    has_quotes = any(f"\n{text}".find(f"\n{QUOTE}") >= 0 for text in body)
     top = [*head, *([EXPLANATION] if has_quotes else [])]
     return "\n\n".join(["\n".join(top), *body])
 
 
 def room(head: Sequence[str], blocks: Sequence[str]) -> int:
     """Return how many characters another block may have in a result with these."""
-    used = sum(len(it) + 2 for it in (*head, *blocks)) + len(EXPLANATION)
+    used = sum(len(block) + 2 for block in (*head, *blocks)) + len(EXPLANATION)
     return max(0, MAX_CHARACTERS - used - 2)
 
 

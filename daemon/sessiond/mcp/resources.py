@@ -56,20 +56,22 @@ async def listed(call: "ToolCall", cursor: str | None) -> Mapping[str, Any]:
     project = await call.project.searched(all_projects=False)
     with reported_errors():
         found = await daemon.list_sessions(project=project, cursor=cursor, limit=_PAGE)
-    titles = [it.title or without_cut_word(it.first_prompt) or "untitled" for it in found.sessions]
+    titles = [
+        session.title or without_cut_word(session.first_prompt) or "untitled" for session in found.sessions
+    ]
     names: Sequence[str] = [""] * len(titles)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_TITLES_SECONDS):
             names = await call.access.cleaned(titles)
     resources = [
         {
-            "uri": f"{SCHEME}://session/{quote(it.session_id, safe='')}",
-            "name": f"session {shown_id(it.session_id)}",
-            "title": cut(" ".join(name.split()), 120) or f"session of {it.updated_at[:10]}",
-            "description": f"{agent_title(it.origin)}, last used {it.updated_at}",
+            "uri": f"{SCHEME}://session/{quote(session.session_id, safe='')}",
+            "name": f"session {shown_id(session.session_id)}",
+            "title": cut(" ".join(name.split()), 120) or f"session of {session.updated_at[:10]}",
+            "description": f"{agent_title(session.origin)}, last used {session.updated_at}",
             "mimeType": _MIME_TYPE,
         }
-        for it, name in zip(found.sessions, names, strict=True)
+        for session, name in zip(found.sessions, names, strict=True)
     ]
     return {"resources": resources, **({"nextCursor": found.next_cursor} if found.next_cursor else {})}
 

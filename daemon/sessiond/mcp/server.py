@@ -230,7 +230,7 @@ class McpServer(Handler[Connection]):
                     "instructions": INSTRUCTIONS,
                 }
             case "tools/list":
-                return {"tools": [it.described() for it in self._tools().values()]}
+                return {"tools": [tool.described() for tool in self._tools().values()]}
             case "resources/templates/list":
                 from sessiond.mcp import resources
 
@@ -290,7 +290,7 @@ class McpServer(Handler[Connection]):
     def _tools(self) -> "Mapping[str, Any]":
         from sessiond.mcp.tools.table import TOOLS
 
-        return {name: it for name, it in TOOLS.items() if self._allow_write or not it.writes}
+        return {name: tool for name, tool in TOOLS.items() if self._allow_write or not tool.writes}
 
     def _call(self, request: _Request) -> Any:
         from sessiond.mcp.tools.table import ToolCall
@@ -375,7 +375,7 @@ class McpServer(Handler[Connection]):
         folders: list[str] = []
         try:
             found = msgspec.json.decode(await self._connection.call("roots/list"), type=_Roots)
-            folders = [folder for it in found.roots if (folder := _folder_of(it.uri)) is not None]
+            folders = [folder for root in found.roots if (folder := _folder_of(root.uri)) is not None]
         except (RemoteError, ConnectionClosed, msgspec.DecodeError) as error:
             log.info("the client gave no roots: %s", error)
         if not answer.done():

@@ -40,7 +40,7 @@ async def compare(call: ToolCall, args: a.CompareArguments) -> str:
         id = session.session_id
         found = await daemon.compare(id, args.left, UNSET if args.right is None else args.right)
         sides = [await _side(daemon, id, "left", found.left), await _side(daemon, id, "right", found.right)]
-    blocks = [await _block(call, it) for it in sides]
+    blocks = [await _block(call, side) for side in sides]
     common = (
         "no common entry" if found.ancestor_id is None else f"both follow entry {shown_id(found.ancestor_id)}"
     )
@@ -50,26 +50,28 @@ async def compare(call: ToolCall, args: a.CompareArguments) -> str:
 async def _side(daemon: "Daemon", session_id: str, name: str, side: "t.ComparedSide") -> _Side:
     ids = list(dict.fromkeys((*side.entry_ids[: _MAX_READ // 2], *side.entry_ids[-_MAX_READ // 2 :])))
     entries = (await daemon.entries(session_id, entry_ids=ids)).entries if ids else []
-    prompts = [text_of_entry(it) for it in entries if role_of(it) == "user"]
-    answers = [text for it in entries if role_of(it) == "assistant" and (text := text_of_entry(it)).strip()]
+    prompts = [text_of_entry(entry) for entry in entries if role_of(entry) == "user"]
+    answers = [
+        text for entry in entries if role_of(entry) == "assistant" and (text := text_of_entry(entry)).strip()
+    ]
     return _Side(name, side, prompts[:_MAX_PROMPTS], answers[-1] if answers else "")
 
 
-async def _block(call: ToolCall, it: _Side) -> str:
-    side = it.compared
+async def _block(call: ToolCall, whole_side: _Side) -> str:
+    side = whole_side.compared
     modified, read = side.modified_files[:_MAX_FILES], side.read_files[:_MAX_FILES]
-    clean = await call.access.cleaned([*modified, *read, *it.prompts, it.answer])
+    clean = await call.access.cleaned([*modified, *read, *whole_side.prompts, whole_side.answer])
     texts = iter(clean)
     end = "" if side.leaf_id is None else f" to entry {shown_id(side.leaf_id)}"
     lines = [
-        f"The {it.name} branch{end}: {human.count(side.stats.entry_count, 'entry', 'entries')},"
+        f"The {whole_side.name} branch{end}: {human.count(side.stats.entry_count, 'entry', 'entries')},"
         f" {human.count(side.stats.tool_call_count, 'tool call')}, about {side.tokens:,} tokens of context,"
         f" cost as recorded: {side.stats.cost.total:.2f}."
     ]
     for title, shown, count in (
         ("Files modified", modified, side.modified_file_count),
         ("Files read", read, side.read_file_count),
-        ("Prompts", it.prompts, len(it.prompts)),
+        ("Prompts", whole_side.prompts, len(whole_side.prompts)),
     ):
         rows = [quoted_line(next(texts), _LINE) for _ in shown]
         if rows:

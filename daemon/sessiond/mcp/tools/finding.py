@@ -68,12 +68,12 @@ async def recall(call: ToolCall, args: a.RecallArguments) -> str:
     texts = await call.access.cleaned(
         [
             text
-            for it in found.passages
+            for passage in found.passages
             for text in (
-                it.title or without_cut_word(it.first_prompt),
-                it.cwd,
-                it.text,
-                "" if it.neighbor is None else it.neighbor.text,
+                passage.title or without_cut_word(passage.first_prompt),
+                passage.cwd,
+                passage.text,
+                "" if passage.neighbor is None else passage.neighbor.text,
             )
         ]
     )
@@ -82,8 +82,8 @@ async def recall(call: ToolCall, args: a.RecallArguments) -> str:
     return joined(
         head,
         [
-            _passage(number, it, texts[4 * number : 4 * number + 4], now)
-            for number, it in enumerate(found.passages)
+            _passage(number, passage, texts[4 * number : 4 * number + 4], now)
+            for number, passage in enumerate(found.passages)
         ],
     )
 
@@ -107,10 +107,10 @@ async def search(call: ToolCall, args: a.SearchArguments) -> str:
             ),
             call.report,
         )  # fmt: skip
-        words = [it.strip('"*').casefold() for it in args.query.split()]
+        words = [word.strip('"*').casefold() for word in args.query.split()]
         whole = await _windows(daemon, found.hits, words)
-    texts = await call.access.cleaned([text for it in zip(found.hits, whole, strict=True) for text in
-                                       (it[0].title, it[0].cwd, it[1])])  # fmt: skip
+    texts = await call.access.cleaned([text for hit in zip(found.hits, whole, strict=True) for text in
+                                       (hit[0].title, hit[0].cwd, hit[1])])  # fmt: skip
     head = [f"{human.count(len(found.hits), 'hit')}, best first."] if found.hits else [_nothing(found)]
     if args.limit > _MAX_HITS:
         head.append(f"A page has at most {_MAX_HITS} hits.")
@@ -123,8 +123,8 @@ async def search(call: ToolCall, args: a.SearchArguments) -> str:
     head += _unsearched(found)
     now = time.time()
     blocks = [
-        _hit(number, it, texts[3 * number : 3 * number + 3], words, now)
-        for number, it in enumerate(found.hits)
+        _hit(number, hit, texts[3 * number : 3 * number + 3], words, now)
+        for number, hit in enumerate(found.hits)
     ]
     return joined(head, blocks)
 
@@ -143,7 +143,11 @@ async def list_(call: ToolCall, args: a.ListArguments) -> str:
             call.report,
         )  # fmt: skip
     texts = await call.access.cleaned(
-        [text for it in found.sessions for text in (it.title, without_cut_word(it.first_prompt), it.cwd)]
+        [
+            text
+            for session in found.sessions
+            for text in (session.title, without_cut_word(session.first_prompt), session.cwd)
+        ]
     )
     head = [f"{human.count(len(found.sessions), 'session')} of {found.total_count}, newest first."]
     if not found.sessions:
@@ -159,7 +163,9 @@ async def list_(call: ToolCall, args: a.ListArguments) -> str:
             f"Not read yet: {human.count(found.unread_count, 'file')} of agents. Repeat the call later."
         )
     now = time.time()
-    blocks = [_row(it, texts[3 * place : 3 * place + 3], now) for place, it in enumerate(found.sessions)]
+    blocks = [
+        _row(session, texts[3 * place : 3 * place + 3], now) for place, session in enumerate(found.sessions)
+    ]
     return joined(head, blocks)
 
 
@@ -272,23 +278,28 @@ def _head_of_recall(
     return head + _unsearched(found)
 
 
-def _passage(number: int, it: "t.RecallPassage", texts: Sequence[CleanText], now: float) -> str:
+def _passage(number: int, passage: "t.RecallPassage", texts: Sequence[CleanText], now: float) -> str:
     title, cwd, text, neighbor = texts
-    notes = [agent_title(it.origin), role_title(it.role, it.type), when(it.timestamp, now)]
-    if it.newest:
+    notes = [
+        agent_title(passage.origin),
+        role_title(passage.role, passage.type),
+        when(passage.timestamp, now),
+    ]
+    if passage.newest:
         notes.append("the newest about this matter")
-    if it.newer_entry_id is not None:
-        notes.append(f"OUTDATED by entry {shown_id(it.newer_entry_id)}")
-    if not it.on_path:
+    if passage.newer_entry_id is not None:
+        notes.append(f"OUTDATED by entry {shown_id(passage.newer_entry_id)}")
+    if not passage.on_path:
         notes.append("on an abandoned branch")
+    place = f"session {shown_id(passage.session_id)}, entry {_shown_entry(passage.entry_id)}"
     lines = [
-        f"{number + 1}. session {shown_id(it.session_id)}, entry {_shown_entry(it.entry_id)}: {', '.join(notes)}",
+        f"{number + 1}. {place}: {', '.join(notes)}",
         quoted_line(CleanText(f"{title or 'untitled'} ({cwd})"), 2 * _TITLE),
         quoted(text, 900),
     ]
-    if it.neighbor is not None:
-        asked = "The question to it" if it.neighbor.role == "user" else "The answer to it"
-        lines += [f"{asked}, entry {_shown_entry(it.neighbor.entry_id)}:", quoted(neighbor, 300)]
+    if passage.neighbor is not None:
+        asked = "The question to it" if passage.neighbor.role == "user" else "The answer to it"
+        lines += [f"{asked}, entry {_shown_entry(passage.neighbor.entry_id)}:", quoted(neighbor, 300)]
     return "\n".join(lines)
 
 
@@ -300,16 +311,16 @@ async def _windows(daemon: "Daemon", hits: "Sequence[t.Hit]", words: Sequence[st
     """Return the text around the match of each hit. It is wide, since a secret is not recognized in a part of it."""
     texts: dict[tuple[str, str], str] = {}
     wanted: dict[str, list[str]] = {}
-    for it in hits:
-        if it.entry_id is not None:
-            wanted.setdefault(it.session_id, []).append(it.entry_id)
+    for hit in hits:
+        if hit.entry_id is not None:
+            wanted.setdefault(hit.session_id, []).append(hit.entry_id)
     for session_id, ids in wanted.items():
         found = await daemon.entries(session_id, entry_ids=list(dict.fromkeys(ids)))
         for entry in found.entries:
             text = text_of_entry(entry)
             start = max(0, _first_match(text, words) - _MARGIN)
             texts[session_id, str(entry.get("id"))] = text[start : start + 2 * _MARGIN]
-    return [texts.get((it.session_id, it.entry_id or ""), "") for it in hits]
+    return [texts.get((hit.session_id, hit.entry_id or ""), "") for hit in hits]
 
 
 def _first_match(text: str, words: Sequence[str]) -> int:
@@ -317,13 +328,13 @@ def _first_match(text: str, words: Sequence[str]) -> int:
     return min((at for word in words if word and (at := folded.find(word)) >= 0), default=0)
 
 
-def _hit(number: int, it: "t.Hit", texts: Sequence[CleanText], words: Sequence[str], now: float) -> str:
+def _hit(number: int, hit: "t.Hit", texts: Sequence[CleanText], words: Sequence[str], now: float) -> str:
     title, cwd, text = texts
-    notes = [agent_title(it.origin), role_title(it.role, it.type), when(it.timestamp, now)]
-    if not it.on_path:
+    notes = [agent_title(hit.origin), role_title(hit.role, hit.type), when(hit.timestamp, now)]
+    if not hit.on_path:
         notes.append("on an abandoned branch")
     lines = [
-        f"{number + 1}. session {shown_id(it.session_id)}, entry {_shown_entry(it.entry_id)}: {', '.join(notes)}",
+        f"{number + 1}. session {shown_id(hit.session_id)}, entry {_shown_entry(hit.entry_id)}: {', '.join(notes)}",
         quoted_line(CleanText(f"{title or 'untitled'} ({cwd})"), _TITLE),
     ]
     if text:
@@ -341,9 +352,10 @@ def _excerpt(text: CleanText, words: Sequence[str]) -> CleanText:
     return CleanText(("… " if start else "") + line[start:])
 
 
-def _row(it: "t.ListedSession", texts: Sequence[CleanText], now: float) -> str:
+def _row(session: "t.ListedSession", texts: Sequence[CleanText], now: float) -> str:
     title, prompt, cwd = texts
-    count = "" if it.message_count is None else f", {human.count(it.message_count, 'message')}"
-    first = f"session {shown_id(it.session_id)}: {agent_title(it.origin)}, {when(it.updated_at, now)}{count}"
+    count = "" if session.message_count is None else f", {human.count(session.message_count, 'message')}"
+    facts = f"{agent_title(session.origin)}, {when(session.updated_at, now)}{count}"
+    first = f"session {shown_id(session.session_id)}: {facts}"
     name = title or prompt or "untitled"
     return f"{first}\n{quoted_line(CleanText(f'{name} ({cwd})'), 200)}"

@@ -64,11 +64,11 @@ async def described(call: ToolCall, daemon: "Daemon", session: "t.ListedSession"
     read = [] if facts.sides is None else facts.sides.right.read_files[:_MAX_FILES]
     groups: list[Sequence[str]] = [
         [session.title or "untitled"], [session.cwd], modified, read,
-        [f"{it.decision} (why: {it.rationale})" if it.rationale else it.decision
-         for it in facts.state.key_decisions],
+        [f"{decision.decision} (why: {decision.rationale})" if decision.rationale else decision.decision
+         for decision in facts.state.key_decisions],
         [facts.state.plan or ""],
-        [f"{it.label}: {without_cut_word(it.preview)}" for it in facts.labels],
-        [without_cut_word(it.preview) for it in facts.branches],
+        [f"{label.label}: {without_cut_word(label.preview)}" for label in facts.labels],
+        [without_cut_word(branch.preview) for branch in facts.branches],
         [facts.first], [facts.last], [facts.summary], session.tags,
     ]  # fmt: skip
     clean = await _cleaned_groups(call, groups)
@@ -76,7 +76,7 @@ async def described(call: ToolCall, daemon: "Daemon", session: "t.ListedSession"
 
 
 async def _cleaned_groups(call: ToolCall, groups: Sequence[Sequence[str]]) -> list[list[CleanText]]:
-    texts = iter(await call.access.cleaned([it for group in groups for it in group]))
+    texts = iter(await call.access.cleaned([text for group in groups for text in group]))
     return [[next(texts) for _ in group] for group in groups]
 
 
@@ -92,15 +92,15 @@ async def _facts(daemon: "Daemon", session: "t.ListedSession") -> _Facts:
         sides = await daemon.compare(id, str(root[0].get("id")))
     return _Facts(
         session, stats, state, sides, labels, await _branches(daemon, id), session.first_prompt or "",
-        _newest(newest, lambda it: role_of(it) == "assistant"),
-        _newest(newest, lambda it: it.get("type") == "compaction"),
+        _newest(newest, lambda entry: role_of(entry) == "assistant"),
+        _newest(newest, lambda entry: entry.get("type") == "compaction"),
     )  # fmt: skip
 
 
 def _newest(entries: Sequence[dict[str, Any]], is_wanted: Any) -> str:
     """Return the text of the newest wanted entry that has one; entries are newest first."""
-    texts = (text_of_entry(it) for it in entries if is_wanted(it))
-    return next((it for it in texts if it.strip()), "")
+    texts = (text_of_entry(entry) for entry in entries if is_wanted(entry))
+    return next((text for text in texts if text.strip()), "")
 
 
 async def _branches(daemon: "Daemon", session_id: str) -> list[_Branch]:
@@ -109,11 +109,11 @@ async def _branches(daemon: "Daemon", session_id: str) -> list[_Branch]:
     cursor: str | None = None
     for _ in range(_MAX_ROWS // _ROWS):
         page = await daemon.tree(session_id, cursor=cursor, limit=_ROWS)
-        ends += [_Branch(it.id, it.preview, it.on_path) for it in page.nodes if not it.child_count]
+        ends += [_Branch(node.id, node.preview, node.on_path) for node in page.nodes if not node.child_count]
         cursor = page.next_cursor
         if cursor is None:
             break
-    return sorted(ends, key=lambda it: not it.on_path)
+    return sorted(ends, key=lambda end: not end.on_path)
 
 
 def _head(facts: _Facts) -> list[str]:
@@ -140,10 +140,10 @@ def _blocks(facts: _Facts, clean: Sequence[Sequence[CleanText]]) -> list[str]:
     [title], [cwd], modified, read, decisions, [plan], labels, previews, [first], [last], [summary], tags = (
         clean
     )
-    models = [shown_id(cut(it.model, 60)) for it in facts.stats.tree_stats.models[:5] if it.model]
+    models = [shown_id(cut(model.model, 60)) for model in facts.stats.tree_stats.models[:5] if model.model]
     sides = facts.sides
     blocks = [
-        "Title and folder:\n" + "\n".join(quoted_line(it, _LINE) for it in (title, cwd)),
+        "Title and folder:\n" + "\n".join(quoted_line(text, _LINE) for text in (title, cwd)),
         _listed("Tags", tags, len(tags)),
         f"Models: {', '.join(models)}" if models else "",
         _text("First prompt", first),
@@ -159,8 +159,9 @@ def _blocks(facts: _Facts, clean: Sequence[Sequence[CleanText]]) -> list[str]:
     if len(facts.branches) > 1:
         shown = list(zip(facts.branches, previews, strict=True))[:_MAX_BRANCHES]
         rows = [
-            f"branch {shown_id(it.leaf_id)}{' (the current one)' if it.on_path else ''}:\n{quoted_line(text, _LINE)}"
-            for it, text in shown
+            f"branch {shown_id(branch.leaf_id)}{' (the current one)' if branch.on_path else ''}:\n"
+            f"{quoted_line(text, _LINE)}"
+            for branch, text in shown
         ]
         blocks.append("\n".join(["Branches, by their last entry:", *rows]))
     return _within(blocks)
@@ -173,7 +174,7 @@ def _text(title: str, text: CleanText) -> str:
 def _listed(title: str, texts: Sequence[CleanText], count: int) -> str:
     if not texts:
         return ""
-    shown = [quoted_line(it, _LINE) for it in texts]
+    shown = [quoted_line(text, _LINE) for text in texts]
     more = f" ({len(texts)} of {count})" if count > len(texts) else ""
     return "\n".join([f"{title}{more}:", *shown])
 
@@ -182,8 +183,8 @@ def _within(blocks: Sequence[str]) -> list[str]:
     """Return the blocks that fit into a result, in their order."""
     kept: list[str] = []
     left = 9_000
-    for it in filter(None, blocks):
-        if len(it) + 2 <= left:
-            kept.append(it)
-            left -= len(it) + 2
+    for block in filter(None, blocks):
+        if len(block) + 2 <= left:
+            kept.append(block)
+            left -= len(block) + 2
     return kept

@@ -53,8 +53,8 @@ async def entry_blocks(call: ToolCall, entries: Sequence[Entry], marked: str | N
         entries: The entries.
         marked: The id of an entry that is marked as the one that was asked for.
     """
-    texts = [text_of_entry(it) for it in entries]
-    clean = await call.access.cleaned([it[: _SHOWN + _MARGIN] for it in texts])
+    texts = [text_of_entry(entry) for entry in entries]
+    clean = await call.access.cleaned([text[: _SHOWN + _MARGIN] for text in texts])
     now = time.time()
     return [
         _block(entry, text, len(whole), now, is_marked=entry.get("id") == marked)
@@ -72,7 +72,7 @@ async def _page(call: ToolCall, daemon: "Daemon", session_id: str, args: a.ReadA
         limit=_PAGE,
     )
     entries = found.entries
-    places = [place for place, it in enumerate(entries) if place >= skipped and is_conversation(it)]
+    places = [place for place, entry in enumerate(entries) if place >= skipped and is_conversation(entry)]
     blocks = await entry_blocks(call, [entries[place] for place in places])
     shown = _fitting(blocks)
     following: str | None = None
@@ -92,9 +92,11 @@ async def _page(call: ToolCall, daemon: "Daemon", session_id: str, args: a.ReadA
 async def _around(call: ToolCall, daemon: "Daemon", session_id: str, entry_id: str) -> str:
     found = await daemon.entries(session_id, around_id=entry_id, limit=_AROUND)
     line = [
-        it for it in _connected(found.entries, entry_id) if is_conversation(it) or it.get("id") == entry_id
+        entry
+        for entry in _connected(found.entries, entry_id)
+        if is_conversation(entry) or entry.get("id") == entry_id
     ]
-    place = next((at for at, it in enumerate(line) if it.get("id") == entry_id), None)
+    place = next((at for at, entry in enumerate(line) if entry.get("id") == entry_id), None)
     if place is None:
         raise UnknownEntryError(shown_id(entry_id))
     blocks = await entry_blocks(call, line, entry_id)
@@ -164,7 +166,7 @@ def _fitting(blocks: Sequence[str]) -> int:
 
 def _connected(entries: Sequence[Entry], entry_id: str) -> list[Entry]:
     """Return the entries that lead to an entry and follow it on one branch, out of neighbors in the log."""
-    by_id = {it.get("id"): it for it in entries}
+    by_id = {entry.get("id"): entry for entry in entries}
     line: list[Entry] = []
     at = by_id.get(entry_id)
     while at is not None:
@@ -173,10 +175,10 @@ def _connected(entries: Sequence[Entry], entry_id: str) -> list[Entry]:
         if at in line:
             break
     last = entry_id
-    for it in entries:
-        if it.get("parentId") == last and it not in line:
-            line.append(it)
-            last = str(it.get("id"))
+    for entry in entries:
+        if entry.get("parentId") == last and entry not in line:
+            line.append(entry)
+            last = str(entry.get("id"))
     return line
 
 

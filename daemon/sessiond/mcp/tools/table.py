@@ -82,8 +82,8 @@ class Tool:
 
 
 TOOLS: Final[Mapping[str, Tool]] = {
-    it.name: it
-    for it in (
+    tool.name: tool
+    for tool in (
         Tool("recall", "Recall from earlier sessions", a.RecallArguments, "finding:recall"),
         Tool("search_sessions", "Search earlier sessions", a.SearchArguments, "finding:search"),
         Tool("list_sessions", "List earlier sessions", a.ListArguments, "finding:list_"),
@@ -108,4 +108,4 @@ def _schema(arguments: type[a.Arguments]) -> dict[str, Any]:
 
 def _text(docstring: str | None) -> str:
     """Return a docstring as paragraphs of one line each."""
-    return "\n\n".join(" ".join(it.split()) for it in (docstring or "").split("\n\n"))
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in (docstring or "").split("\n\n"))

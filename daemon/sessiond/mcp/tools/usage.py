@@ -27,7 +27,7 @@ async def usage(call: ToolCall, args: a.UsageArguments) -> str:
         )  # fmt: skip
     # Days are in the order of time, and the last ones matter most.
     rows = found.rows[-_MAX_ROWS:] if args.by == "day" else found.rows[:_MAX_ROWS]
-    keys = await call.access.cleaned([it.key or "(no folder)" for it in rows])
+    keys = await call.access.cleaned([row.key or "(no folder)" for row in rows])
     head = [f"In all: {_figures(found.total)}."]
     if len(rows) < len(found.rows):
         head.append(f"{len(rows)} of {len(found.rows)} rows; since and until choose others.")
@@ -37,7 +37,7 @@ async def usage(call: ToolCall, args: a.UsageArguments) -> str:
     if found.uncounted.session_count:
         head.append(f"{human.count(found.uncounted.session_count, 'session')} could not be counted yet.")
     blocks = [
-        f"{quoted_line(CleanText(key), _KEY)}\n{_figures(it)}" for key, it in zip(keys, rows, strict=True)
+        f"{quoted_line(CleanText(key), _KEY)}\n{_figures(row)}" for key, row in zip(keys, rows, strict=True)
     ]
     return joined(head, ["\n".join(blocks)])
 
