@@ -53,11 +53,11 @@ class UnnamedEnumeration(TemplatedError):
 def definitions_of_enumerations() -> JsonSchema:
     """Return the definition of each enumeration: its values in order, and the meaning of each."""
     documents = _documents()
-    aliases = {name: it for name, it in vars(enums).items() if _is_literal(it)}
+    aliases = {name: value for name, value in vars(enums).items() if _is_literal(value)}
     return {
         **{
-            name: _definition(documents.get(name, (name, {})), list(get_args(it)))
-            for name, it in aliases.items()
+            name: _definition(documents.get(name, (name, {})), list(get_args(alias)))
+            for name, alias in aliases.items()
         },
         **{name: _definition(table, list(table[1])) for name, table in _FROM_TABLES.items()},
     }
@@ -72,26 +72,28 @@ def name_enumerations(field: Any, enumerations: JsonSchema) -> Any:
         UnnamedEnumeration: No enumeration has these values.
     """
     if isinstance(field, list):
-        return [name_enumerations(it, enumerations) for it in field]
+        return [name_enumerations(part, enumerations) for part in field]
     if not isinstance(field, dict):
         return field
     rest = {
-        key: name_enumerations(it, enumerations) for key, it in field.items() if key not in ("enum", "x-enum")
+        key: name_enumerations(part, enumerations)
+        for key, part in field.items()
+        if key not in ("enum", "x-enum")
     }
     if "x-enum" in field:
         del rest["type"]
         return {"anyOf": [_reference(field["x-enum"]), {"type": "string"}]} | rest
     if len(field.get("enum", ())) > 1:
         values = set(field["enum"])
-        names = [name for name, it in enumerations.items() if set(it["enum"]) == values]
+        names = [name for name, enumeration in enumerations.items() if set(enumeration["enum"]) == values]
         if not names:
             raise UnnamedEnumeration(sorted(values))
         return _reference(names[0]) | rest
     return rest | ({"enum": field["enum"]} if "enum" in field else {})
 
 
-def _is_literal(it: object) -> bool:
-    return get_origin(it) is Literal
+def _is_literal(annotation: object) -> bool:
+    return get_origin(annotation) is Literal
 
 
 def _reference(name: str) -> JsonSchema:

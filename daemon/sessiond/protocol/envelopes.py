@@ -16,17 +16,17 @@ def envelopes(schema: JsonSchema) -> JsonSchema:
     return {
         "Request": {
             "description": "A request to the server.",
-            "oneOf": [_request(name, it) for name, it in schema["methods"].items()],
+            "oneOf": [_request(name, method) for name, method in schema["methods"].items()],
         },
         "ClientRequest": {
             "description": "A request of the server to a client.",
-            "oneOf": [_request(name, it) for name, it in schema["clientMethods"].items()],
+            "oneOf": [_request(name, method) for name, method in schema["clientMethods"].items()],
         },
         "Notification": {
             "description": "A notification of the server, or one that both sides send.",
             "oneOf": [
-                _envelope({"method": {"const": name}, "params": it["params"]})
-                for name, it in (schema["notifications"] | schema["bothWays"]).items()
+                _envelope({"method": {"const": name}, "params": notification["params"]})
+                for name, notification in (schema["notifications"] | schema["bothWays"]).items()
             ],
         },
         "Response": {
@@ -61,7 +61,7 @@ def _error(kinds: JsonSchema) -> JsonSchema:
         "type": "object",
         "properties": properties,
         "required": list(properties),
-        "allOf": [_with_details(kind, it["details"]) for kind, it in kinds.items()],
+        "allOf": [_with_details(kind, error["details"]) for kind, error in kinds.items()],
     }
 
 

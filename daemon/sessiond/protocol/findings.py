@@ -459,8 +459,8 @@ def _quoted(path: str) -> str:
     if path.isprintable():
         return shlex.quote(path)
     escaped = "".join(
-        chr(it) if 0x20 <= it < 0x7F and it not in b"\\'" else f"\\x{it:02x}"
-        for it in path.encode("utf-8", "surrogateescape")
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b"\\'" else f"\\x{byte:02x}"
+        for byte in path.encode("utf-8", "surrogateescape")
     )
     return f"$'{escaped}'"
 

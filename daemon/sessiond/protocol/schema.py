@@ -54,12 +54,14 @@ def schema() -> JsonSchema:
         ),
         "protocolVersion": methods.PROTOCOL_VERSION,
         "methods": {method.name: _method(method) for method in methods.METHODS.values()},
-        "clientMethods": {it.name: _client_method(it) for it in methods.CLIENT_METHODS.values()},
-        "notifications": {it.name: _notification(it) for it in methods.NOTIFICATIONS.values()},
+        "clientMethods": {method.name: _client_method(method) for method in methods.CLIENT_METHODS.values()},
+        "notifications": {
+            notification.name: _notification(notification) for notification in methods.NOTIFICATIONS.values()
+        },
         "bothWays": {
             methods.PROGRESS: _notification(methods.Notification(methods.PROGRESS, types.ProgressNote))
         },
-        "errors": {it.name: _error(it) for it in errors.KINDS.values()},
+        "errors": {kind.name: _error(kind) for kind in errors.KINDS.values()},
         "$defs": definitions(
             (
                 *(
@@ -71,7 +73,7 @@ def schema() -> JsonSchema:
                 *(note.params for note in methods.NOTIFICATIONS.values()),
                 types.ProgressNote,
                 *_BESIDE_METHODS,
-                *(it.details for it in errors.KINDS.values() if it.details is not NoneType),
+                *(kind.details for kind in errors.KINDS.values() if kind.details is not NoneType),
             )
         ),
     }
@@ -95,7 +97,7 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
     """
     found = _components(wire) | _entry_definitions()
     enumerations = definitions_of_enumerations()
-    found = {name: name_enumerations(it, enumerations) for name, it in found.items()} | enumerations
+    found = {name: name_enumerations(schema, enumerations) for name, schema in found.items()} | enumerations
     comments = _comments(*_modules(types), entries, errors, error_details)
     undocumented = [name for name, definition in found.items() if not definition.get("description")]
     if undocumented:
@@ -105,13 +107,15 @@ def definitions(wire: Iterable[type]) -> JsonSchema:
             definition["patternProperties"] = {"^(_meta$|x-)": {}}
         definition["description"] = inspect.cleandoc(definition["description"])
         is_line = definition.get("additionalProperties") is True
-        for field, it in definition.get("properties", {}).items():
+        for field, schema in definition.get("properties", {}).items():
             if comment := comments.get(name, {}).get(field):
-                it["description"] = comment
-            elif not is_line and (common := COMMON_FIELDS.get(field) or _enumeration_of(it, enumerations)):
-                it.setdefault("description", common)
+                schema["description"] = comment
+            elif not is_line and (
+                common := COMMON_FIELDS.get(field) or _enumeration_of(schema, enumerations)
+            ):
+                schema.setdefault("description", common)
             if field.endswith("At") and not is_line:
-                _add_format(it, "date-time")
+                _add_format(schema, "date-time")
     return found
 
 
@@ -165,7 +169,9 @@ def _components(kinds: Iterable[type]) -> JsonSchema:
     for kind in _structs(kinds):
         definition = found[kind.__name__]
         if issubclass(kind, types.Wire) and not kind.__struct_config__.omit_defaults:
-            unset = {it.encode_name for it in msgspec.structs.fields(kind) if it.default is msgspec.UNSET}
+            unset = {
+                field.encode_name for field in msgspec.structs.fields(kind) if field.default is msgspec.UNSET
+            }
             definition["required"] = [name for name in definition["properties"] if name not in unset]
             for field in definition["properties"].values():
                 field.pop("default", None)
@@ -181,7 +187,7 @@ def _structs(kinds: Iterable[Any]) -> set[type[msgspec.Struct]]:
         if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
             if kind not in found:
                 found.add(kind)
-                open_ += [it.type for it in msgspec.structs.fields(kind)]
+                open_ += [field.type for field in msgspec.structs.fields(kind)]
         else:
             open_ += get_args(kind)
     return found
@@ -237,7 +243,7 @@ def _comments(*modules: ModuleType) -> dict[str, dict[str, str]]:
                 field.name: field.encode_name for field in msgspec.structs.fields(getattr(module, name))
             }
             found[name] = {wire_names[field]: comment for field, comment in by_field.items()}
-    for kind in (it for module in modules for it in vars(module).values() if isinstance(it, type)):
+    for kind in (var for module in modules for var in vars(module).values() if isinstance(var, type)):
         for base in kind.__mro__[1:]:
             found[kind.__name__] = found.get(base.__name__, {}) | found.get(kind.__name__, {})
     return found

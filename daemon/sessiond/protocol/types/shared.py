@@ -130,7 +130,7 @@ class SessionOrigin(Wire, frozen=True):
         """
         if origin is None:
             return None
-        steps = [LineageStep(it.agent, it.session_id) for it in origin.lineage]
+        steps = [LineageStep(step.agent, step.session_id) for step in origin.lineage]
         lacks = origin.missing_history
         return cls(
             agent=origin.agent, session_id=origin.session_id, path=origin.path, version=origin.version,
