@@ -62,11 +62,11 @@ class LastingTasks:
         """The tasks that ended with an error, unless that was long ago."""
         return [
             t.FailedTask(
-                name=name, message=it.message, failed_at=it.failed_at, failure_count=it.count,
-                is_running=it.began_again is not None,
+                name=name, message=failure.message, failed_at=failure.failed_at, failure_count=failure.count,
+                is_running=failure.began_again is not None,
             )
-            for name, it in self._failures.items()
-            if not it.is_over
+            for name, failure in self._failures.items()
+            if not failure.is_over
         ]  # fmt: skip
 
     async def _keep_running(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:

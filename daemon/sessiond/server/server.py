@@ -295,7 +295,9 @@ class Server:
         loop = asyncio.get_running_loop()
         deadline, waiting = loop.time() + within, list(self.clients.values())
         while loop.time() < deadline:
-            waiting = [it for it in waiting if it.connection.unanswered and not it.connection.closing]
+            waiting = [
+                client for client in waiting if client.connection.unanswered and not client.connection.closing
+            ]
             if not waiting:
                 return
             await asyncio.sleep(_STEP)

@@ -62,7 +62,7 @@ def converted(found: Sequence[object], type: type[W]) -> Steps[list[W]]:
     made: list[W] = []
     for start in range(0, len(found), _PARTS_A_STEP):
         made += [
-            msgspec.convert(it, type, from_attributes=True) for it in found[start : start + _PARTS_A_STEP]
+            msgspec.convert(part, type, from_attributes=True) for part in found[start : start + _PARTS_A_STEP]
         ]
         yield
     return made

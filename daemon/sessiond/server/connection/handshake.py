@@ -88,7 +88,7 @@ def capabilities(*, has_command: bool) -> t.ServerCapabilities:
         has_command: Whether a command that writes summaries is configured.
 
     """
-    summarizers = [it for it in get_args(enums.Summarizer) if it != "command" or has_command]
+    summarizers = [arg for arg in get_args(enums.Summarizer) if arg != "command" or has_command]
     return t.ServerCapabilities(
         context=t.ContextCapability(formats=list(get_args(enums.Format))),
         import_=t.ImportCapability(formats=list(get_args(enums.Dialect))),
@@ -110,7 +110,7 @@ def limits(max_frame: int, max_clients: int) -> t.Limits:
     )  # fmt: skip
 
 
-EXPERIMENTAL: Final = [it.name for it in m.METHODS.values() if it.stability == "experimental"]
+EXPERIMENTAL: Final = [method.name for method in m.METHODS.values() if method.stability == "experimental"]
 """Methods that may still change in an incompatible way."""
 
 

@@ -92,7 +92,9 @@ def _without_extensions(body: Raw, kind: inspect.Type, place: str, unknown: list
             return _object(body, struct, place, unknown)
         if item is not None:
             items = enumerate(_decode_array(body))
-            return Raw(_encode([_without_extensions(it, item, f"{place}[{i}]", unknown) for i, it in items]))
+            return Raw(
+                _encode([_without_extensions(value, item, f"{place}[{i}]", unknown) for i, value in items])
+            )
     except msgspec.ValidationError:
         pass  # neither an object nor an array: the decoder of the type reports it
     return body
@@ -106,14 +108,16 @@ def _object(body: Raw, struct: inspect.StructType, place: str, unknown: list[_Un
         if name in fields:
             known[name] = _without_extensions(value, fields[name], f"{place}.{name}", unknown)
         elif not is_extension(name):
-            unknown.append(_Unknown(place, name, [it for it in fields if it not in given] or [*fields]))
+            unknown.append(
+                _Unknown(place, name, [field for field in fields if field not in given] or [*fields])
+            )
     return Raw(_encode(known))
 
 
 def _item_in(kind: inspect.Type) -> inspect.Type | None:
     """Return the type of an array's items, if they are objects with known names."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    items = (it.item_type for it in kinds if isinstance(it, inspect.ListType))
+    items = (other.item_type for other in kinds if isinstance(other, inspect.ListType))
     return next((item for item in items if struct_in(item) is not None), None)
 
 
@@ -121,15 +125,17 @@ def _ignores_names(kind: object) -> bool:
     """Return whether a type, or a type that it refers to, ignores unknown names when it decodes objects."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return any(map(_ignores_names, get_args(kind)))
-    named = (it for base in kind.__mro__ for it in get_annotations(base).values())
+    named = (annotation for base in kind.__mro__ for annotation in get_annotations(base).values())
     return not kind.__struct_config__.forbid_unknown_fields or any(map(_ignores_names, named))
 
 
 def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
     first = unknown[0]
-    of_first = [it for it in unknown if it.place == first.place][:_MAX_NAMED]
-    suggestions = list(dict.fromkeys(name for it in of_first for name in nearest(it.name, it.possible)))
-    names = ", ".join(f"`{_shown(it.name)}`" for it in of_first)
+    of_first = [other for other in unknown if other.place == first.place][:_MAX_NAMED]
+    suggestions = list(
+        dict.fromkeys(name for other in of_first for name in nearest(other.name, other.possible))
+    )
+    names = ", ".join(f"`{_shown(other.name)}`" for other in of_first)
     where = "" if first.place == "$" else f" in `{first.place[2:]}`"
     problem = f"unknown parameter{'s' if len(of_first) > 1 else ''} {names}{where}"
     listed = ", ".join(f"`{name}`" for name in suggestions or first.possible)
@@ -145,15 +151,15 @@ def _refusal(method: str, unknown: list[_Unknown]) -> InvalidParams:
 
 def nearest(name: str, possible: list[str]) -> list[str]:
     """Return up to three of the `possible` names that are similar to `name`, ignoring case. Empty if none is."""
-    by_lower: Mapping[str, str] = {it.lower(): it for it in possible}
+    by_lower: Mapping[str, str] = {name.lower(): name for name in possible}
     target = name[:_NAME_CHARACTERS].lower()
     import difflib  # only errors need it
 
     suggestions = difflib.get_close_matches(target, by_lower, 3, _NEAR)
-    likeness = [difflib.SequenceMatcher(None, it, target).ratio() for it in suggestions]
+    likeness = [difflib.SequenceMatcher(None, suggestion, target).ratio() for suggestion in suggestions]
     return [
-        by_lower[it]
-        for it, ratio in zip(suggestions, likeness, strict=True)
+        by_lower[suggestion]
+        for suggestion, ratio in zip(suggestions, likeness, strict=True)
         if ratio > likeness[0] - _AS_NEAR
     ]
 

@@ -17,8 +17,10 @@ def in_encoding(
     if encoding == "utf-32" or text.isascii():
         return list(ranges)
     return [
-        t.CharacterRange(start=_units(text[: it.start], encoding), end=_units(text[: it.end], encoding))
-        for it in ranges
+        t.CharacterRange(
+            start=_units(text[: range_.start], encoding), end=_units(text[: range_.end], encoding)
+        )
+        for range_ in ranges
     ]
 
 

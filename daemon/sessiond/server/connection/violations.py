@@ -48,7 +48,7 @@ def problem_of(message: str, kind: inspect.Type | None = None) -> tuple[str, str
 def struct_in(kind: inspect.Type) -> inspect.StructType | None:
     """Return the object type that a value of this `kind` may have, if there is one."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    return next((it for it in kinds if isinstance(it, inspect.StructType)), None)
+    return next((member for member in kinds if isinstance(member, inspect.StructType)), None)
 
 
 def _requirement(description: str, kind: inspect.Type | None) -> str:
@@ -62,7 +62,7 @@ def _requirement(description: str, kind: inspect.Type | None) -> str:
     if pattern := _no_match(description):
         return f"must match the regular expression {pattern[1]}"
     if value := _no_such_value(description):
-        possible = ", ".join(f"`{it}`" for it in _values_of(kind))
+        possible = ", ".join(f"`{allowed}`" for allowed in _values_of(kind))
         return (
             f"must be one of {possible}, not {value[1]:.80}"
             if possible
@@ -72,7 +72,7 @@ def _requirement(description: str, kind: inspect.Type | None) -> str:
 
 
 def _named(kinds: str) -> str:
-    return " or ".join(_KINDS.get(it, it) for it in kinds.split(" | "))
+    return " or ".join(_KINDS.get(kind, kind) for kind in kinds.split(" | "))
 
 
 def _number(digits: str) -> str:
@@ -92,13 +92,17 @@ def _below(kind: inspect.Type | None, name: str | None) -> inspect.Type | None:
         return None
     if name is not None:
         struct = struct_in(kind)
-        return next((it.type for it in struct.fields if it.encode_name == name), None) if struct else None
+        return (
+            next((field.type for field in struct.fields if field.encode_name == name), None)
+            if struct
+            else None
+        )
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    for it in kinds:
-        if isinstance(it, inspect.ListType):
-            return it.item_type
-        if isinstance(it, inspect.DictType):
-            return it.value_type
+    for member in kinds:
+        if isinstance(member, inspect.ListType):
+            return member.item_type
+        if isinstance(member, inspect.DictType):
+            return member.value_type
     return None
 
 
@@ -106,4 +110,4 @@ def _values_of(kind: inspect.Type | None) -> list[object]:
     if kind is None:
         return []
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
-    return [value for it in kinds if isinstance(it, inspect.LiteralType) for value in it.values]
+    return [value for member in kinds if isinstance(member, inspect.LiteralType) for value in member.values]

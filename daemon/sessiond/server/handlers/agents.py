@@ -27,10 +27,11 @@ _MAX_FAILED: Final = 20
 async def list_(client: Client, _params: t.AgentListParams) -> t.AgentListResult:
     """Describe all agents with `hub.following.describe`."""
     agents = await client.hub.following.describe()
-    following = next((it for it in client.server.lasting.failed if it.name == "following"), None)
+    following = next((task for task in client.server.lasting.failed if task.name == "following"), None)
     if following is not None and not following.is_running:
         agents = [
-            msgspec.structs.replace(it, failure=following.message) if it.is_followed else it for it in agents
+            msgspec.structs.replace(agent, failure=following.message) if agent.is_followed else agent
+            for agent in agents
         ]
     after = client.server.config.listen.idle_exit
     return t.AgentListResult(
@@ -154,7 +155,9 @@ async def _change(
     async with client.hub.following.changing:
         try:
             now = (await asyncio.to_thread(configuration.read, path)).agents
-            names = [it for it in AGENTS if (it in now.follow or it in add) and it not in remove]
+            names = [
+                agent for agent in AGENTS if (agent in now.follow or agent in add) and agent not in remove
+            ]
             folders = [
                 f"{name}={folder}"
                 for name in dict.fromkeys(add)

@@ -98,7 +98,8 @@ async def search(client: Client, params: t.SearchParams) -> t.SearchResult:
     if encoding == "utf-32":
         return found
     hits = [
-        msgspec.structs.replace(it, ranges=in_encoding(it.ranges, it.snippet, encoding)) for it in found.hits
+        msgspec.structs.replace(hit, ranges=in_encoding(hit.ranges, hit.snippet, encoding))
+        for hit in found.hits
     ]
     return msgspec.structs.replace(found, hits=hits)
 

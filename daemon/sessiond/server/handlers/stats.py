@@ -94,7 +94,8 @@ def _stats(live: LiveSession, tally: Tally) -> t.Stats:
 def _models(shares: Iterable[tuple[str | None, Share]]) -> list[t.ModelStats]:
     """Return the most expensive model first. Of models with equal cost, the one with more tokens comes first."""
     ordered = sorted(
-        shares, key=lambda it: (-it[1].cost.total, -it[1].tokens.total, -it[1].messages, it[0] or "")
+        shares,
+        key=lambda share: (-share[1].cost.total, -share[1].tokens.total, -share[1].messages, share[0] or ""),
     )
     return [
         t.ModelStats(

@@ -60,7 +60,7 @@ def _from_systemd(environ: MutableMapping[str, str]) -> socket.socket:
             os.set_inheritable(descriptor, False)  # systemd passes them inheritable
         except OSError as error:
             raise BadActivation(f"descriptor {descriptor} is not open") from error
-    named = [it for it, name in zip(descriptors, names, strict=False) if name == NAME]
+    named = [descriptor for descriptor, name in zip(descriptors, names, strict=False) if name == NAME]
     chosen = named[0] if named else descriptors[0]
     for other in descriptors:
         if other != chosen:

@@ -203,7 +203,9 @@ def _listened_to() -> set[str]:
     except OSError:
         return set()
     columns = (row.split(None, 7) for row in rows)
-    return {os.fsdecode(it[7]) for it in columns if len(it) == 8 and int(it[3], 16) & _ACCEPTS}
+    return {
+        os.fsdecode(column[7]) for column in columns if len(column) == 8 and int(column[3], 16) & _ACCEPTS
+    }
 
 
 def _bound(path: str) -> tuple[socket.socket, tuple[int, int]]:

@@ -27,11 +27,11 @@ def register(editor: Editor) -> None:
             if document is None or document.path is None:
                 return []  # an entry that is not on disk cannot be branched from
             found = [*_fixes(document, params), *_on_entry(editor, document, params.range.start.line)]
-        only = [str(getattr(it, "value", it)) for it in params.context.only or [""]]
-        found = [it for it in found if any(_is_of(str(it.kind), kind) for kind in only)]
+        only = [str(getattr(kind, "value", kind)) for kind in params.context.only or [""]]
+        found = [action for action in found if any(_is_of(str(action.kind), kind) for kind in only)]
         if editor.can("text_document.code_action.code_action_literal_support"):
             return list(found)
-        return [it.command for it in found if it.command is not None]
+        return [action.command for action in found if action.command is not None]
 
     options = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix, KIND])
     editor.offer(types.TEXT_DOCUMENT_CODE_ACTION, actions, options)
@@ -44,7 +44,7 @@ def default_label(document_text: str) -> str:
 
 def _fixes(document: Document, params: types.CodeActionParams) -> Iterator[types.CodeAction]:
     """Yield the fix that is safe for any problem: a fork of the readable entries. The file does not change."""
-    ours = [it for it in params.context.diagnostics if it.source == SOURCE]
+    ours = [diagnostic for diagnostic in params.context.diagnostics if diagnostic.source == SOURCE]
     if ours and document.tree.count_entries():
         title = "Fork the readable entries into a new session (this file is not changed)"
         yield _action(title, names.FORK, names.arguments(document, None), kind=QUICK_FIX, fixes=ours)

@@ -62,7 +62,7 @@ _DATA: Final = {
 }
 """The `data` of errors that pygls raises. All others are `internal`."""
 
-_ENCODINGS: Final[dict[str, Encoding]] = {it: it for it in ("utf-8", "utf-16", "utf-32")}
+_ENCODINGS: Final[dict[str, Encoding]] = {encoding: encoding for encoding in ("utf-8", "utf-16", "utf-32")}
 
 log = logging.getLogger(__name__)
 # pygls logs every message at INFO, and the log must not contain transcripts.

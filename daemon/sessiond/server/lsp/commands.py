@@ -141,7 +141,7 @@ class _Commands:
         editor = self._editor
         if editor.declares("window.show_message") is None:
             return text
-        offered = [types.MessageActionItem(it) for it in dict.fromkeys((text, "todo", "done"))]
+        offered = [types.MessageActionItem(label) for label in dict.fromkeys((text, "todo", "done"))]
         params = types.ShowMessageRequestParams(types.MessageType.Info, "Label this entry:", offered)
         try:
             async with asyncio.timeout(LABEL_CHOICE_SECONDS):

@@ -31,5 +31,5 @@ def load_types() -> None:
         importlib.import_module("lsprotocol.types")
     finally:
         package.define = define
-    for name in [it for it in linecache.cache if it.startswith("<attrs generated")]:
+    for name in [name for name in linecache.cache if name.startswith("<attrs generated")]:
         del linecache.cache[name]

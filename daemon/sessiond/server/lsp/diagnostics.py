@@ -57,8 +57,10 @@ def _of_foreign_file(uri: str, program: ForeignProgram) -> types.Diagnostic:
 
 def _diagnostics(document: Document) -> Steps[list[types.Diagnostic]]:
     problems = document.tree.problems
-    rows = {it.line: it.line - 1 - document.tree.line(0) for it in problems}
-    twins = yield from _twins(document, [rows[it.line] for it in problems if it.kind == "duplicateEntryId"])
+    rows = {problem.line: problem.line - 1 - document.tree.line(0) for problem in problems}
+    twins = yield from _twins(
+        document, [rows[problem.line] for problem in problems if problem.kind == "duplicateEntryId"]
+    )
     found: list[types.Diagnostic] = []
     for count, problem in enumerate(problems):
         if count % 50 == 0:

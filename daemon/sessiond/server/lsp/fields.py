@@ -37,7 +37,7 @@ def own_fields(line: bytes) -> dict[str, Field]:
 
 def field_at(line: bytes, offset: int) -> Field | None:
     """Return the field whose text, or one of its quotes, is at a byte offset."""
-    return next((it for it in _own_fields(line) if it.start - 1 <= offset <= it.end + 1), None)
+    return next((field for field in _own_fields(line) if field.start - 1 <= offset <= field.end + 1), None)
 
 
 def half_written(before: bytes) -> tuple[str, bytes] | None:

@@ -57,7 +57,7 @@ def _folds(document: Document) -> Steps[Sequence[Fold]]:
                 _fold(found, document, stretch, row - 1)
             stretch = row
     found = list(dict.fromkeys(found))
-    return sorted(found, key=lambda it: (it.start_line, -it.end_line))
+    return sorted(found, key=lambda fold: (fold.start_line, -fold.end_line))
 
 
 def _fold(found: list[Fold], document: Document, first: int, last: int) -> None:

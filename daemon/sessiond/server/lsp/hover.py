@@ -68,10 +68,12 @@ def _content(text: str, plain: bool) -> types.MarkupContent:
 
 
 def _problem(document: Document, line: int) -> str | None:
-    found = [it for it in document.tree.problems if it.line == line + 1]
+    found = [problem for problem in document.tree.problems if problem.line == line + 1]
     if not found:
         return None
-    return "\n\n".join(f"{markdown.inline(it.reason)}\n\n{PROBLEMS[it.kind][1]}" for it in found)
+    return "\n\n".join(
+        f"{markdown.inline(problem.reason)}\n\n{PROBLEMS[problem.kind][1]}" for problem in found
+    )
 
 
 def _header(document: Document) -> str | None:

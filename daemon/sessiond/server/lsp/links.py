@@ -36,7 +36,7 @@ def register(editor: Editor) -> None:
                 place = editor.hub.sessions.blobs_of(document.session)
                 found += await document.session.drive(_blob_links(document, place))
             if not editor.can("text_document.document_link.tooltip_support"):
-                found = [DocumentLink(it.range, it.target) for it in found]
+                found = [DocumentLink(link.range, link.target) for link in found]
             return await encoded(found)
 
     editor.offer(types.TEXT_DOCUMENT_DOCUMENT_LINK, links)
@@ -85,5 +85,5 @@ def _blob_link(document: Document, row: int, start: int, place: SessionBlobs) ->
 def _link(
     document: Document, line: int, raw: bytes, start: int, end: int, target: str, tooltip: str
 ) -> DocumentLink:
-    first, last = (position.character(raw, it, document.encoding) for it in (start, end))
+    first, last = (position.character(raw, offset, document.encoding) for offset in (start, end))
     return DocumentLink(at(line, first, last), target, tooltip)

@@ -54,17 +54,17 @@ async def _rows(document: Document, row: int) -> Sequence[int]:
     outline = session.outline
     await session.drive(outline.extend_chains(session.tree))
     rows = await session.drive(referring_rows(session.tree, outline.chains, row, session.read_rows))
-    return [it for it in rows if it < document.rows][:MAX_REFERENCES]
+    return [number for number in rows if number < document.rows][:MAX_REFERENCES]
 
 
 def _places(document: Document, row: int, rows: Sequence[int]) -> Iterator[types.Range]:
     """Yield where these rows contain the id of a row. The whole line if they do not contain it (version 1)."""
     entry_id = document.tree.id(row)
-    for it in rows:
-        raw = document.raw(it)
+    for number in rows:
+        raw = document.raw(number)
         own = own_fields(raw)
         fields = [own[name] for name in FIELDS if name in own and own[name].value == entry_id]
-        line = document.line_of(it)
+        line = document.line_of(number)
         if fields:
             yield from (document.range_on(line, raw, field.start, field.end) for field in fields)
         else:

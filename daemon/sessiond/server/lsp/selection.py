@@ -57,4 +57,4 @@ def _values(raw: bytes, offset: int) -> list[tuple[int, int]]:
             found.append((opened.pop(), token.end()))
         elif opened:
             opened.pop()
-    return sorted(found, key=lambda it: it[0] - it[1])
+    return sorted(found, key=lambda pair: pair[0] - pair[1])

@@ -64,7 +64,7 @@ async def _found(editor: Editor, query: str) -> list[t.Hit]:
 def _projects(editor: Editor) -> list[str]:
     """Return the folders that the editor has open."""
     workspace = editor.server.workspace
-    uris = [it.uri for it in workspace.folders.values()] or [workspace.root_uri or ""]
+    uris = [folder.uri for folder in workspace.folders.values()] or [workspace.root_uri or ""]
     return [path for path in map(path_of, uris) if path is not None]
 
 
@@ -94,10 +94,10 @@ def _distinguished(
     found: list[tuple[types.SymbolInformation, list[str], str]],
 ) -> list[types.SymbolInformation]:
     """Return symbols, given with the facts and the id of each. The container of equal ones begins with what differs."""
-    rows = [(f"{it.name} {it.container_name}", facts, name) for it, facts, name in found]
-    for (it, _, _), added in zip(found, distinctions(rows), strict=True):
-        it.container_name = " · ".join(filter(None, [*added, it.container_name]))
-    return [it for it, _, _ in found]
+    rows = [(f"{symbol.name} {symbol.container_name}", facts, name) for symbol, facts, name in found]
+    for (symbol, _, _), added in zip(found, distinctions(rows), strict=True):
+        symbol.container_name = " · ".join(filter(None, [*added, symbol.container_name]))
+    return [symbol for symbol, _, _ in found]
 
 
 def _facts(session: t.SessionSummary | t.Hit, updated_at: str) -> list[str]:
