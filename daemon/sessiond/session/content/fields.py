@@ -60,7 +60,7 @@ def model_parts(change: dict[str, Any]) -> tuple[str, str]:
 
 def without(value: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the fields except these."""
-    return {name: it for name, it in value.items() if name not in names}
+    return {name: field for name, field in value.items() if name not in names}
 
 
 def payload_of(entry: dict[str, Any]) -> dict[str, Any]:

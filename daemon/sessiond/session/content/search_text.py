@@ -98,7 +98,7 @@ def _texts_in(content: object) -> object:
     return (
         content
         if blocks is None
-        else [it for it in blocks if isinstance(it, dict) and it.get("type") == "text"]
+        else [block for block in blocks if isinstance(block, dict) and block.get("type") == "text"]
     )
 
 
@@ -114,7 +114,7 @@ def _text_of_files(files: object) -> str:
     """Return the path and the content of each file that a user mentioned."""
     found = [file for file in files if isinstance(file, dict)] if isinstance(files, list) else []
     return " ".join(
-        f"{_string(it.get('path'))} {_string(it.get('content'))[:MAX_TOOL_CHARS]}" for it in found
+        f"{_string(file.get('path'))} {_string(file.get('content'))[:MAX_TOOL_CHARS]}" for file in found
     )
 
 

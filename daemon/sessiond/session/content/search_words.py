@@ -109,7 +109,7 @@ def fold(word: str) -> str:
     if word.isascii():
         return word
     parts = unicodedata.normalize("NFD", word)
-    return unicodedata.normalize("NFC", "".join(it for it in parts if not unicodedata.combining(it)))
+    return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
 
 
 def snippet(text: str, query_phrases: Sequence[Phrase]) -> Snippet:

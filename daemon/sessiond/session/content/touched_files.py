@@ -33,7 +33,8 @@ def touched(messages: Iterable[AgentMessage]) -> TouchedPaths:
             arguments: dict[str, Any] = call.arguments if isinstance(call.arguments, dict) else {}
             modified.update(_patched_files(arguments))
             path = next(
-                (it for key in _PATH_ARGUMENTS if isinstance(it := arguments.get(key), str) and it), None
+                (value for key in _PATH_ARGUMENTS if isinstance(value := arguments.get(key), str) and value),
+                None,
             )
             if path is None:
                 continue

@@ -69,7 +69,7 @@ class _Piece:
 
 def typed(text: str) -> str:
     """Return the words of the person; "" if a program wrote all of the text."""
-    return text if _is_plain(text) else _joined(it.text for it in _pieces(text) if it.kind is None)
+    return text if _is_plain(text) else _joined(piece.text for piece in _pieces(text) if piece.kind is None)
 
 
 def told(text: str, left_out: Counter[str]) -> str:
@@ -82,9 +82,11 @@ def told(text: str, left_out: Counter[str]) -> str:
     if _is_plain(text):
         return text
     pieces = list(_pieces(text))
-    added = [it.kind for it in pieces if it.kind is not None and it.kind not in KEPT]
+    added = [piece.kind for piece in pieces if piece.kind is not None and piece.kind not in KEPT]
     left_out.update(added)
-    return _joined(it.text for it in pieces if it.kind is None or it.kind in KEPT) if added else text
+    return (
+        _joined(piece.text for piece in pieces if piece.kind is None or piece.kind in KEPT) if added else text
+    )
 
 
 def typed_content(content: object) -> str:
@@ -94,7 +96,7 @@ def typed_content(content: object) -> str:
 
 def told_content(content: object) -> str:
     """Return what `told` returns for the content of a message; a command to the program where nothing else is said."""
-    said = " ".join(filter(None, (told(it, Counter()) for it in _texts(content))))
+    said = " ".join(filter(None, (told(text, Counter()) for text in _texts(content))))
     return said or command_in(content) or ""
 
 
@@ -102,9 +104,11 @@ def command_in(content: object) -> str | None:
     """Return the command that a person gave to the program, as it was typed: `/review the parser`; None without one."""
     inner: dict[str, str] = {}
     for text in _texts(content):
-        for it in () if _is_plain(text) else _pieces(text):
-            if it.kind is not None:
-                inner.setdefault(it.kind, it.text[it.text.find(">") + 1 : it.text.rfind("<")].strip())
+        for piece in () if _is_plain(text) else _pieces(text):
+            if piece.kind is not None:
+                inner.setdefault(
+                    piece.kind, piece.text[piece.text.find(">") + 1 : piece.text.rfind("<")].strip()
+                )
     if name := inner.get("command-name"):
         return f"/{name.removeprefix('/')} {inner.get('command-args', '')}".rstrip()
     return next((f"{sign}{inner[kind]}" for kind, sign in _SIGNS.items() if inner.get(kind)), None)
@@ -112,14 +116,14 @@ def command_in(content: object) -> str | None:
 
 def added_to(content: object) -> list[str]:
     """Return the kinds of what programs added to the content of a message."""
-    found = (it.kind for text in _texts(content) if not _is_plain(text) for it in _pieces(text))
+    found = (piece.kind for text in _texts(content) if not _is_plain(text) for piece in _pieces(text))
     return [kind for kind in found if kind is not None]
 
 
 def kept_in(content: object) -> str:
     """Return what another model is told of a text that is no prompt; "" if it is told nothing."""
-    pieces = (it for text in _texts(content) if not _is_plain(text) for it in _pieces(text))
-    return _joined(it.text for it in pieces if it.kind in KEPT)
+    pieces = (piece for text in _texts(content) if not _is_plain(text) for piece in _pieces(text))
+    return _joined(piece.text for piece in pieces if piece.kind in KEPT)
 
 
 def is_added(content: object) -> bool:

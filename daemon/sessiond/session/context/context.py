@@ -121,7 +121,7 @@ def total_bytes(messages: Sequence[Raw]) -> Steps[int]:
     """Return the size of messages in bytes of JSON."""
     total = 0
     for start in range(0, len(messages), steps.ROWS_A_STEP):
-        total += sum(memoryview(it).nbytes for it in messages[start : start + steps.ROWS_A_STEP])
+        total += sum(memoryview(value).nbytes for value in messages[start : start + steps.ROWS_A_STEP])
         yield
     return total
 

@@ -99,9 +99,9 @@ def _images(block: dict[str, Any]) -> list[dict[str, Any]]:
                 "mimeType": fields.as_text(source.get("media_type")),
             }
         ]
-    images = [it for it in fields.items(block.get("images")) if isinstance(it, str)]
+    images = [image for image in fields.items(block.get("images")) if isinstance(image, str)]
     if images and len(images) == len(fields.items(block.get("images"))):
-        return [_image(it) for it in images]
+        return [_image(image) for image in images]
     return [block]
 
 

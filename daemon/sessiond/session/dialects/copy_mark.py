@@ -25,7 +25,7 @@ def mark(whole: ExportedSession, count: int) -> dict[str, Any]:
     """
     if not whole.lineage:
         return {}
-    steps = [{"agent": it.agent, "sessionId": it.session_id} for it in whole.lineage]
+    steps = [{"agent": step.agent, "sessionId": step.session_id} for step in whole.lineage]
     return {MARK: {LINEAGE: steps, _COUNT: count}}
 
 

@@ -85,7 +85,7 @@ def damaged(data: bytes, limit: int | None = None) -> tuple[Any, list[bytes]]:
         value = _object(raw)
         if value is None:
             return int(is_in_step)  # nested too deeply
-        inside = sum(_is_message(it, common) for it in _objects_in(value))
+        inside = sum(_is_message(item, common) for item in _objects_in(value))
         return int(is_in_step or _is_message(value, common)) + inside
 
     between: list[bytes] = []
@@ -98,7 +98,7 @@ def damaged(data: bytes, limit: int | None = None) -> tuple[Any, list[bytes]]:
             continue
         common = common.intersection(value) if found else set(value)
         found.append(value)
-    rest = [it for it in between if it.strip(_BETWEEN)]
+    rest = [part for part in between if part.strip(_BETWEEN)]
     if text[position:].translate(None, b" \t\r\n") != (b"]" if head is None else b"]}"):
         rest.append(text[position:])
     return found if head is None else {**head, MESSAGES: found}, rest
@@ -112,8 +112,8 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:
     """Yield all objects in a value, without the value itself."""
     waiting = [value]
     while waiting:
-        it = waiting.pop()
-        within = it.values() if isinstance(it, dict) else it
+        item = waiting.pop()
+        within = item.values() if isinstance(item, dict) else item
         waiting += (inner for inner in within if isinstance(inner, dict | list))
         yield from (inner for inner in within if isinstance(inner, dict))
 

@@ -32,7 +32,7 @@ class ExportedSession:
 
     def on_path(self) -> list[dict[str, Any]]:
         """Return the entries from the root to the leaf."""
-        by_id = {fields.as_text(it.get("id")): it for it in self.entries}
+        by_id = {fields.as_text(entry.get("id")): entry for entry in self.entries}
         walk: list[dict[str, Any]] = []
         at = by_id.pop(self.leaf or "", None)
         while at is not None:
@@ -58,8 +58,8 @@ class ConversionLosses:
 
     def lose_rest(self, of: str, value: dict[str, Any], *known: str) -> None:
         """Count every field of `value` that is set and not in `known`."""
-        for name, it in value.items():
-            if name not in known and it is not None:
+        for name, content in value.items():
+            if name not in known and content is not None:
                 self.lose(f"{of}.{name}")
 
 
@@ -72,14 +72,14 @@ def tunneled(entry: dict[str, Any], losses: ConversionLosses) -> dict[str, Any]:
 def header_entries(whole: ExportedSession) -> list[dict[str, Any]]:
     """Return title and tags as entries if only the header has them, for formats without these header fields."""
     made: list[dict[str, Any]] = []
-    said = {fields.type_of(it) for it in whole.entries}
+    said = {fields.type_of(entry) for entry in whole.entries}
     if whole.title is not None and not said & {"session_info", "title_change"}:
         made.append({"type": "session_info", "id": "header-title", "name": whole.title})
-    tagged = any(it.get("customType") == "sessiond.tags" for it in whole.entries)
+    tagged = any(entry.get("customType") == "sessiond.tags" for entry in whole.entries)
     if whole.tags and not tagged:
         data = {"tags": list(whole.tags)}
         made.append({"type": "custom", "id": "header-tags", "customType": "sessiond.tags", "data": data})
-    return [{**it, "parentId": None, "timestamp": whole.timestamp} for it in made]
+    return [{**entry, "parentId": None, "timestamp": whole.timestamp} for entry in made]
 
 
 def first_kept_id(entry: dict[str, Any]) -> str:

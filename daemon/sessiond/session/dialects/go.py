@@ -76,7 +76,7 @@ def read(source: Source) -> Imported:
     linked = without(
         without_repeats(linked, builder), pointers
     )  # an entry that Go added hangs on the last line
-    names = add_linked(builder, linked, lambda it, names: _parts(it, names, tools))
+    names = add_linked(builder, linked, lambda entry, names: _parts(entry, names, tools))
     last = newest(linked)
     builder.report.held_back_count += source.is_torn
     builder.leaf = names.below(last)
@@ -90,10 +90,10 @@ def _is_pointer(value: dict[str, Any]) -> bool:
     return fields.mapping(value.get("custom")).get("custom_type") == LEAF_TYPE
 
 
-def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
-    type = fields.as_text(it.value.get("type"))
-    nested = it.value.get(type)
-    payload = nested if isinstance(nested, dict) else fields.without(it.value, *_BASE)
+def _parts(entry: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
+    type = fields.as_text(entry.value.get("type"))
+    nested = entry.value.get(type)
+    payload = nested if isinstance(nested, dict) else fields.without(entry.value, *_BASE)
     match type:
         case "message":
             return _messages(payload, tools)

@@ -60,7 +60,7 @@ class Content:
     @property
     def spoken(self) -> list[dict[str, Any]]:
         """The blocks without thinking and calls."""
-        return [it for it in self.blocks if it.get("type") not in ("thinking", "toolCall")]
+        return [block for block in self.blocks if block.get("type") not in ("thinking", "toolCall")]
 
     @property
     def is_injected(self) -> bool:
@@ -94,8 +94,8 @@ def parts_of(value: Any) -> list[dict[str, Any]]:
     if isinstance(value, dict) and isinstance(value.get("parts"), list):
         value = value["parts"]
     found = value if isinstance(value, list) else [value]
-    parts = [{"text": it} if isinstance(it, str) else it for it in found]
-    return [it for it in parts if isinstance(it, dict) and it and it != {"text": ""}]
+    parts = [{"text": part} if isinstance(part, str) else part for part in found]
+    return [part for part in parts if isinstance(part, dict) and part and part != {"text": ""}]
 
 
 def call_of(call: dict[str, Any], fallback_id: str, signature: str | None = None) -> PartCall:

@@ -29,17 +29,17 @@ def told(messages: Sequence[Message], losses: ConversionLosses) -> list[Message 
         messages: The messages of a path in order. Only those of users and custom ones need more than their role.
         losses: Receives what is left out.
     """
-    found = [_told(it, losses) for it in messages]
+    found = [_told(message, losses) for message in messages]
     following: object = None
     for number in range(len(messages) - 1, -1, -1):
-        it = found[number]
-        if it is None and following == "assistant" and messages[number].get("role") == "user":
+        mapping = found[number]
+        if mapping is None and following == "assistant" and messages[number].get("role") == "user":
             command = typed_words.command_in(messages[number].get("content"))
             if command is not None:
                 losses.lost[f"{_LEFT_OUT}{_COMMAND}"] -= 1
-                it = found[number] = {**messages[number], "content": command}
-        if it is not None:
-            following = it.get("role", following)
+                mapping = found[number] = {**messages[number], "content": command}
+        if mapping is not None:
+            following = mapping.get("role", following)
     return found
 
 
@@ -53,7 +53,7 @@ def _told(message: Message, losses: ConversionLosses) -> Message | None:
     dialect, _, kind = fields.as_text(message.get("customType")).partition(".")
     if message.get("role") in _CUSTOM and message.get("display") is False and dialect in ADDING_TEXT:
         kept = typed_words.kept_in(content)
-        added = [it for it in typed_words.added_to(content) if it not in typed_words.KEPT]
+        added = [added for added in typed_words.added_to(content) if added not in typed_words.KEPT]
         _lose(Counter(added or ([] if kept else [kind])), losses)
         return {"role": "user", "content": kept} if kept else None
     return message

@@ -117,12 +117,12 @@ class Imported:
     @property
     def has_assistant(self) -> bool:
         """Whether an entry is an assistant message."""
-        return any(it.role == "assistant" for it in self.entries)
+        return any(entry.role == "assistant" for entry in self.entries)
 
     @property
     def has_messages(self) -> bool:
         """Whether an entry is a message of a user or an assistant. A file may have only what its program added."""
-        return any(it.role in ("user", "assistant") for it in self.entries)
+        return any(entry.role in ("user", "assistant") for entry in self.entries)
 
     @property
     def is_answered(self) -> bool:
@@ -391,7 +391,7 @@ class ImportBuilder:
         first = ImportedEntry(root, None, "custom", self._line("custom", root, None, start, payload))
         chain: list[ImportedEntry] = []
         above = self._last_beside or root
-        for _, name, type, at, payload in sorted(self._beside, key=lambda it: it[0]):
+        for _, name, type, at, payload in sorted(self._beside, key=lambda beside: beside[0]):
             chain.append(ImportedEntry(name, above, type, self._line(type, name, above, at, payload)))
             above = self._last_beside = name
         self._beside = []

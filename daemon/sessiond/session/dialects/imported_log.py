@@ -56,22 +56,22 @@ def is_import_of(tree: Tree, read: Read, imported: Imported) -> bool:
     if imported.is_state:
         return True
     spoken = imported.entries[1 : imported.conversation_count + 1]
-    if imported.has_messages and tree.count_messages() and not tree.has_any([it.id for it in spoken]):
+    if imported.has_messages and tree.count_messages() and not tree.has_any([entry.id for entry in spoken]):
         return False
-    return all(_has_same_content(tree, read, it) for it in spoken)
+    return all(_has_same_content(tree, read, entry) for entry in spoken)
 
 
-def _has_same_content(tree: Tree, read: Read, it: ImportedEntry) -> bool:
-    row = tree.row(it.id)
+def _has_same_content(tree: Tree, read: Read, entry: ImportedEntry) -> bool:
+    row = tree.row(entry.id)
     if row is None or tree.kind(row) in (_CUSTOM, OTHER):
         return True
-    if tree.kind(row) != KIND_OF[it.type]:
+    if tree.kind(row) != KIND_OF[entry.type]:
         return False
-    if it.role is not None and tree.role(row) != ROLE_OF[it.role]:
+    if entry.role is not None and tree.role(row) != ROLE_OF[entry.role]:
         return False
     if tree.role(row) != USER:
         return True
-    stored, line = read([row])[0], it.line
+    stored, line = read([row])[0], entry.line
     as_stored, as_read = [stored], [line]
     if extract_blobs.may_need_extraction(line):
         as_read += [extract_blobs.extract(line, images=images).draft for images in (False, True)]
@@ -79,8 +79,8 @@ def _has_same_content(tree: Tree, read: Read, it: ImportedEntry) -> bool:
         line
     ):  # the stored line may have the image inline: its hash equals that of the reference
         as_stored.append(extract_blobs.extract(stored).draft)
-    stored_contents = [_content(it) for it in as_stored]
-    return any(_content(it) in stored_contents for it in as_read)
+    stored_contents = [_content(line) for line in as_stored]
+    return any(_content(line) in stored_contents for line in as_read)
 
 
 def _content(entry: bytes) -> object:
@@ -119,8 +119,8 @@ def new_log(
     blobs: dict[str, bytes] = {}
     first = msgspec.json.encode(header)
     written = [with_title_space(first) if title_space else first]
-    for it in imported.entries:
-        stored = with_usage(it, imported.dialect)
+    for entry in imported.entries:
+        stored = with_usage(entry, imported.dialect)
         line = restore_blobs.restore_images(stored, find)
         if extract_blobs.may_need_extraction(line, images=False):
             line, found = extract_blobs.extract(line, images=False)
@@ -145,7 +145,7 @@ def cut_off(imported: Imported, rows: LogRows) -> int:
     Readers of earlier versions cut the history off at a line that they did not know.
     """
     spoken = imported.entries[1 : imported.conversation_count + 1]
-    found = (rows.row(it.id) for it in spoken if it.parent_id is not None)
+    found = (rows.row(entry.id) for entry in spoken if entry.parent_id is not None)
     return sum(row is not None and rows.parent(row) == NONE for row in found)
 
 
@@ -155,19 +155,19 @@ def without_history(imported: Imported, rows: LogRows) -> Imported:
     Entries never move, so that the history would be a tree of its own.
     """
     spoken = imported.entries[1 : imported.conversation_count + 1]
-    there = {it.id for it in spoken if rows.any_row(it.id) is not None}
+    there = {entry.id for entry in spoken if rows.any_row(entry.id) is not None}
     if not imported.inherited or not there or there & imported.inherited:
         return imported
     origin, entries = imported.entries[0], [imported.entries[0]]
     count = 0
-    for place, it in enumerate(imported.entries[1:]):
-        if it.id in imported.inherited:
+    for place, entry in enumerate(imported.entries[1:]):
+        if entry.id in imported.inherited:
             continue
         is_spoken = place < imported.conversation_count
         count += is_spoken
-        if it.parent_id in imported.inherited:
-            it = _renamed(it, parentId=None if is_spoken else origin.id)
-        entries.append(it)
+        if entry.parent_id in imported.inherited:
+            entry = _renamed(entry, parentId=None if is_spoken else origin.id)
+        entries.append(entry)
     return replace(imported, entries=entries, conversation_count=count, inherited=frozenset())
 
 
@@ -176,10 +176,10 @@ def lacks_history(tree: Tree, read: Read, imported: Imported) -> bool:
 
     Notes of the daemon about the file of the session do not count.
     """
-    of_file = {it.id for it in imported.entries}
+    of_file = {entry.id for entry in imported.entries}
     if tree.origin is None or tree.origin.missing_history is None or not imported.inherited:
         return False
-    if any(tree.any_row(it) is not None for it in imported.inherited):
+    if any(tree.any_row(entry_id) is not None for entry_id in imported.inherited):
         return False
     others = [row for row in range(1, len(tree)) if tree.id(row) not in of_file]
     return all((tree.id(row) or "").startswith("leaf-") or _ORIGIN_STATE in read([row])[0] for row in others)
@@ -187,7 +187,7 @@ def lacks_history(tree: Tree, read: Read, imported: Imported) -> bool:
 
 def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
     """Return the entries that a session does not have yet, parents before children."""
-    return [it for it in imported.entries if rows.any_row(it.id) is None]
+    return [entry for entry in imported.entries if rows.any_row(entry.id) is None]
 
 
 def continued(imported: Imported, rows: LogRows) -> Imported:
@@ -198,17 +198,17 @@ def continued(imported: Imported, rows: LogRows) -> Imported:
     if not imported.is_list:
         return imported
     spoken = imported.entries[1 : imported.conversation_count + 1]
-    there = [row for it in spoken if (row := rows.any_row(it.id)) is not None]
+    there = [row for entry in spoken if (row := rows.any_row(entry.id)) is not None]
     if not there or len(there) == len(spoken):
         return imported
     tip = rows.id(max(there))
     entries = list(imported.entries)
-    for place, it in enumerate(spoken, 1):
-        if rows.any_row(it.id) is not None:
+    for place, entry in enumerate(spoken, 1):
+        if rows.any_row(entry.id) is not None:
             continue
-        if it.parent_id != tip:
-            entries[place] = _renamed(it, parentId=tip)
-        tip = it.id
+        if entry.parent_id != tip:
+            entries[place] = _renamed(entry, parentId=tip)
+        tip = entry.id
     leaf = tip if imported.leaf == spoken[-1].id else imported.leaf
     return replace(imported, entries=entries, leaf=leaf)
 
@@ -228,13 +228,13 @@ def beside_by_content(imported: Imported, tree: Tree, read: Read, *, is_other: b
     """
     entries, names = list(imported.entries), dict[str, str]()
     for place in range(imported.conversation_count + 1, len(entries)):
-        it = below(entries[place], names)
-        is_compared = is_other or it.type == "session_info" or _IMPORT in it.line
-        row = tree.any_row(it.id) if is_compared else None
-        if row is not None and (said := _said(it.line)) != _said(read([row])[0]):
-            names[it.id] = f"{it.id[:40]}-{fields.digest(fields.dumps(said).decode())}"
-            it = _renamed(it, id=names[it.id])
-        entries[place] = it
+        entry = below(entries[place], names)
+        is_compared = is_other or entry.type == "session_info" or _IMPORT in entry.line
+        row = tree.any_row(entry.id) if is_compared else None
+        if row is not None and (said := _said(entry.line)) != _said(read([row])[0]):
+            names[entry.id] = f"{entry.id[:40]}-{fields.digest(fields.dumps(said).decode())}"
+            entry = _renamed(entry, id=names[entry.id])
+        entries[place] = entry
     return replace(imported, entries=entries)
 
 
@@ -250,34 +250,40 @@ def _said(entry: bytes) -> dict[str, object]:
     return fields.without(value, "id", "parentId", "timestamp")
 
 
-def below(it: ImportedEntry, names: Mapping[str, str]) -> ImportedEntry:
+def below(entry: ImportedEntry, names: Mapping[str, str]) -> ImportedEntry:
     """Return an entry below the parent that `names` has for its parent, if it has one."""
-    if it.parent_id is None or it.parent_id not in names:
-        return it
-    return _renamed(it, parentId=names[it.parent_id])
+    if entry.parent_id is None or entry.parent_id not in names:
+        return entry
+    return _renamed(entry, parentId=names[entry.parent_id])
 
 
-def _renamed(it: ImportedEntry, **ids: str | None) -> ImportedEntry:
+def _renamed(entry: ImportedEntry, **ids: str | None) -> ImportedEntry:
     """Return an entry with another `id` or `parentId`."""
-    line = fields.dumps({**lines.loads(it.line), **ids})
+    line = fields.dumps({**lines.loads(entry.line), **ids})
     return msgspec.structs.replace(
-        it, id=ids.get("id") or it.id, parent_id=ids.get("parentId", it.parent_id), line=line
+        entry, id=ids.get("id") or entry.id, parent_id=ids.get("parentId", entry.parent_id), line=line
     )
 
 
-def with_usage(it: ImportedEntry, dialect: str) -> bytes:
+def with_usage(imported: ImportedEntry, dialect: str) -> bytes:
     """Return the line of an entry; that of an answer without `usage` gets one of zeros, which peers read unchecked."""
-    if it.role != "assistant" or dialect in HOME or b'"usage"' in it.line:
-        return it.line
-    entry = lines.loads(it.line)
+    if imported.role != "assistant" or dialect in HOME or b'"usage"' in imported.line:
+        return imported.line
+    entry = lines.loads(imported.line)
     return fields.dumps({**entry, "message": {**fields.mapping(entry.get("message")), "usage": NO_USAGE}})
 
 
-def as_preserved(it: ImportedEntry, dialect: str, reason: str) -> bytes:
+def as_preserved(entry: ImportedEntry, dialect: str, reason: str) -> bytes:
     """Return a custom entry in the same place, with the line of an entry that could not be appended unchanged."""
-    data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(it.line).decode()}
+    data = {"origin": dialect, "line": 0, "reason": reason, "raw": lines.presentable(entry.line).decode()}
     return fields.dumps(
-        {"type": "custom", "id": it.id, "parentId": it.parent_id, "customType": IMPORT_TYPE, "data": data}
+        {
+            "type": "custom",
+            "id": entry.id,
+            "parentId": entry.parent_id,
+            "customType": IMPORT_TYPE,
+            "data": data,
+        }
     )
 
 

@@ -44,26 +44,26 @@ def in_order(linked: Iterable[Linked]) -> Iterator[PlacedEntry]:
     entry at which a cycle is cut. Without such an entry, it is a root.
     """
     rest = list(linked)
-    placement = _Placement(Counter(it.id for it in rest))
-    for it in rest:
-        placement.expected[it.id] -= 1
-        above = placement.follow(it)
-        if it.parent is None or it.parent in placement.known:
-            yield from placement.place(it, it.parent)
-        elif it.parent == it.id and not placement.expected[it.id]:
-            yield from placement.place_after(it, "it is its own parent")
-        elif placement.expected[it.parent] or placement.waiting_count[it.parent]:
-            placement.wait(it, it.parent)
+    placement = _Placement(Counter(entry.id for entry in rest))
+    for entry in rest:
+        placement.expected[entry.id] -= 1
+        above = placement.follow(entry)
+        if entry.parent is None or entry.parent in placement.known:
+            yield from placement.place(entry, entry.parent)
+        elif entry.parent == entry.id and not placement.expected[entry.id]:
+            yield from placement.place_after(entry, "it is its own parent")
+        elif placement.expected[entry.parent] or placement.waiting_count[entry.parent]:
+            placement.wait(entry, entry.parent)
         elif above is None or above.id in placement.known:
-            yield from placement.place(it, None if above is None else above.id, _missing(it, above))
+            yield from placement.place(entry, None if above is None else above.id, _missing(entry, above))
         else:
-            placement.wait(it, above.id, _missing(it, above))
+            placement.wait(entry, above.id, _missing(entry, above))
     while (left := placement.any_waiting()) is not None:
         yield from placement.place_after(left, "its parents lead back to itself")
 
 
-def _missing(it: Linked, above: Linked | None) -> str:
-    return f"its parent is not in the file: {it.parent:.80}; {_replacement(above)}"
+def _missing(entry: Linked, above: Linked | None) -> str:
+    return f"its parent is not in the file: {entry.parent:.80}; {_replacement(above)}"
 
 
 def _replacement(above: Linked | None) -> str:
@@ -82,52 +82,52 @@ class _Placement:
         self._places: dict[int, int] = {}  # of each entry by identity, its position on its chain
         self._is_placed: dict[str, bytearray] = {}  # for each position of a chain
 
-    def follow(self, it: Linked) -> Linked | None:
+    def follow(self, entry: Linked) -> Linked | None:
         """Put an entry at the end of its chain. Returns the one before it."""
-        chain = self._chains.setdefault(it.chain, [])
+        chain = self._chains.setdefault(entry.chain, [])
         above = chain[-1] if chain else None
-        self._places[id(it)] = len(chain)
-        self._is_placed.setdefault(it.chain, bytearray()).append(0)
-        chain.append(it)
+        self._places[id(entry)] = len(chain)
+        self._is_placed.setdefault(entry.chain, bytearray()).append(0)
+        chain.append(entry)
         return above
 
-    def wait(self, it: Linked, parent: str, problem: str | None = None) -> None:
+    def wait(self, entry: Linked, parent: str, problem: str | None = None) -> None:
         """Queue an entry until its parent is placed."""
-        self.waiting_count[it.id] += 1
-        self._waiting.setdefault(parent, deque()).append((it, problem))
+        self.waiting_count[entry.id] += 1
+        self._waiting.setdefault(parent, deque()).append((entry, problem))
 
     def any_waiting(self) -> Linked | None:
         """Remove and return an entry whose parent is never placed, or None."""
         if not self._waiting:
             return None
         name, waiting = next(iter(self._waiting.items()))
-        it, _ = waiting.popleft()
+        entry, _ = waiting.popleft()
         if not waiting:
             del self._waiting[name]
-        self.waiting_count[it.id] -= 1
-        return it
+        self.waiting_count[entry.id] -= 1
+        return entry
 
-    def place_after(self, it: Linked, problem: str) -> Iterator[PlacedEntry]:
+    def place_after(self, entry: Linked, problem: str) -> Iterator[PlacedEntry]:
         """Place an entry after the last placed one that is before it in the file and on its chain."""
-        place = self._is_placed[it.chain].rfind(1, 0, self._places[id(it)])
-        above = self._chains[it.chain][place] if place >= 0 else None
-        yield from self._place(it, above, f"{problem}; {_replacement(above)}")
+        place = self._is_placed[entry.chain].rfind(1, 0, self._places[id(entry)])
+        above = self._chains[entry.chain][place] if place >= 0 else None
+        yield from self._place(entry, above, f"{problem}; {_replacement(above)}")
 
-    def place(self, it: Linked, parent: str | None, problem: str | None = None) -> Iterator[PlacedEntry]:
+    def place(self, entry: Linked, parent: str | None, problem: str | None = None) -> Iterator[PlacedEntry]:
         """Place an entry below its parent, then the entries that waited for it."""
-        yield from self._place(it, None if parent is None else self.known[parent], problem)
+        yield from self._place(entry, None if parent is None else self.known[parent], problem)
 
-    def _place(self, it: Linked, above: Linked | None, problem: str | None) -> Iterator[PlacedEntry]:
-        ready: list[tuple[Linked, Linked | None, str | None]] = [(it, above, problem)]
+    def _place(self, entry: Linked, above: Linked | None, problem: str | None) -> Iterator[PlacedEntry]:
+        ready: list[tuple[Linked, Linked | None, str | None]] = [(entry, above, problem)]
         while ready:
-            it, above, problem = ready.pop()
-            self.known[it.id] = it
-            self._is_placed[it.chain][self._places[id(it)]] = 1
-            yield PlacedEntry(it, above, problem)
-            released = self._waiting.pop(it.id, deque())
+            entry, above, problem = ready.pop()
+            self.known[entry.id] = entry
+            self._is_placed[entry.chain][self._places[id(entry)]] = 1
+            yield PlacedEntry(entry, above, problem)
+            released = self._waiting.pop(entry.id, deque())
             for child, _ in released:
                 self.waiting_count[child.id] -= 1
-            ready += [(child, it, why) for child, why in reversed(released)]
+            ready += [(child, entry, why) for child, why in reversed(released)]
 
 
 def without(linked: Iterable[Linked], links: Mapping[str, str | None]) -> list[Linked]:
@@ -138,24 +138,24 @@ def without(linked: Iterable[Linked], links: Mapping[str, str | None]) -> list[L
         links: The ids of lines that are no entries, each with the id that takes its place as a parent.
     """
     found = list(linked)
-    own = {it.id for it in found}
+    own = {entry.id for entry in found}
     replaced = {name: parent for name, parent in links.items() if name not in own}
-    for number, it in enumerate(found):
-        parent, passed = it.parent, dict[str, None]()
+    for number, entry in enumerate(found):
+        parent, passed = entry.parent, dict[str, None]()
         while parent is not None and parent in replaced and parent not in passed:
             passed[parent] = None
             parent = replaced[parent]
         replaced.update(dict.fromkeys(passed, parent))
-        if parent != it.parent:
-            found[number] = replace(it, parent=parent)
+        if parent != entry.parent:
+            found[number] = replace(entry, parent=parent)
     return found
 
 
 def without_repeats(linked: Iterable[Linked], builder: ImportBuilder) -> list[Linked]:
     """Return the entries without lines that repeat an earlier line byte for byte, which are counted."""
     found: dict[tuple[str, bytes], Linked] = {}
-    for it in linked:
-        if found.setdefault((it.id, it.line.raw), it) is not it:
+    for entry in linked:
+        if found.setdefault((entry.id, entry.line.raw), entry) is not entry:
             builder.count("repeated")
     return list(found.values())
 
@@ -214,7 +214,7 @@ def carried(custom_type: object, data: object, names: Names) -> Part | None:
 
 def newest(linked: Iterable[Linked]) -> Linked | None:
     """Return the linked line that is last in the file, or None."""
-    return max(linked, key=lambda it: it.line.place, default=None)
+    return max(linked, key=lambda entry: entry.line.place, default=None)
 
 
 def add_linked(
@@ -236,31 +236,31 @@ def add_linked(
     names = Names()
     seen: set[str] = set()
     for placed in in_order(linked):
-        it = placed.linked
-        if it.id in seen:
+        entry = placed.linked
+        if entry.id in seen:
             builder.report.add_problem(
-                it.line.number, f"a second entry has the id {it.id:.80}; both are imported"
+                entry.line.number, f"a second entry has the id {entry.id:.80}; both are imported"
             )
-        seen.add(it.id)
+        seen.add(entry.id)
         if placed.problem is not None:
-            builder.report.add_problem(it.line.number, placed.problem)
-        parts = parts_of(it, names)
+            builder.report.add_problem(entry.line.number, placed.problem)
+        parts = parts_of(entry, names)
         if not parts:
-            kind = fields.as_text(it.value.get("type")) or "entry"
-            builder.preserve(it.line, kind, "it has no counterpart in sessiond")
-            names.put(it, names.below(placed.parent))
+            kind = fields.as_text(entry.value.get("type")) or "entry"
+            builder.preserve(entry.line, kind, "it has no counterpart in sessiond")
+            names.put(entry, names.below(placed.parent))
         else:
             builder.count(next((part.type for part in parts if part.own), parts[-1].type))
-            _add(builder, it, parts, names, names.below(placed.parent))
+            _add(builder, entry, parts, names, names.below(placed.parent))
     return names
 
 
-def _add(builder: ImportBuilder, it: Linked, parts: list[Part], names: Names, above: str | None) -> None:
-    at = builder.time_of(it.value.get("timestamp"))
+def _add(builder: ImportBuilder, entry: Linked, parts: list[Part], names: Names, above: str | None) -> None:
+    at = builder.time_of(entry.value.get("timestamp"))
     own = next((number for number, part in enumerate(parts) if part.own), len(parts) - 1)
     named: str | None = None
     for number, part in enumerate(parts):
-        name = it.id if number == own else f"{it.id[:58]}-{number + 1}"
-        above = builder.add(it.line, name, above, part.type, part.payload, at=at)
+        name = entry.id if number == own else f"{entry.id[:58]}-{number + 1}"
+        above = builder.add(entry.line, name, above, part.type, part.payload, at=at)
         named = above if number == own else named
-    names.put(it, named, above)
+    names.put(entry, named, above)

@@ -57,7 +57,7 @@ def count_entries(
                 losses.lose("entry before a compaction")
         elif type not in _APPLIED and not is_ours(entry):
             losses.lose(type or "entry without a type")
-    ids = {it.get("id") for it in on_path}
+    ids = {entry.get("id") for entry in on_path}
     for entry in whole.entries:
         if entry.get("id") not in ids and fields.type_of(entry) in _MESSAGES:
             losses.lose("entry of another branch")

@@ -91,11 +91,13 @@ def native_conversation(
         accepts_image: Returns whether the agent accepts an image in a turn of a role.
     """
     tree, context, on_path = _context(whole)
-    times = {fields.as_text(it.get("id")): fields.milliseconds(it.get("timestamp")) for it in on_path}
+    times = {
+        fields.as_text(entry.get("id")): fields.milliseconds(entry.get("timestamp")) for entry in on_path
+    }
     heads = [payloads.part(_head, message) or _Head() for message in context.messages]
     started = fields.milliseconds(whole.timestamp) or 0
     output = NativeConversation(started, whole.cwd, whole.title)
-    said = _times([times.get(it) for it in context.entry_ids], heads, started)
+    said = _times([times.get(entry_id) for entry_id in context.entry_ids], heads, started)
     reasons: Reasons = {}
     messages = _told(context.messages, heads, losses)
     items = [
@@ -115,7 +117,7 @@ def native_conversation(
     native_losses.count_entries(whole, on_path, set(context.entry_ids), losses)
     losses.lost["label"] += len(tree.labels)
     losses.lost["usage of an answer"] += sum(
-        it.role == "assistant" and it.usage not in (None, NO_USAGE) for it in heads
+        other.role == "assistant" and other.usage not in (None, NO_USAGE) for other in heads
     )
     losses.lost += Counter()  # without names that count nothing
     return output
@@ -169,7 +171,7 @@ def _context(whole: ExportedSession) -> tuple[Tree, Context, list[dict[str, Any]
     if row is None:
         return tree, Context(leaf_id=None), []
     context = steps.run(build_context(tree, row, read))
-    return tree, context, [lines.loads(it) for it in read(steps.run(steps.path(tree, row)))]
+    return tree, context, [lines.loads(line) for line in read(steps.run(steps.path(tree, row)))]
 
 
 def _told(
@@ -182,8 +184,8 @@ def _told(
     ]
     told = handing_over.told(given, losses)
     return [
-        None if it is None else raw if it is before else msgspec.Raw(msgspec.json.encode(it))
-        for raw, before, it in zip(messages, given, told, strict=True)
+        None if mapping is None else raw if mapping is before else msgspec.Raw(msgspec.json.encode(mapping))
+        for raw, before, mapping in zip(messages, given, told, strict=True)
     ]
 
 

@@ -95,7 +95,7 @@ def read(source: Source) -> Imported:
         else:
             linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
     linked = without(without_repeats(linked, builder), targets)
-    names = add_linked(builder, linked, lambda it, names: _parts(it, names, tools))
+    names = add_linked(builder, linked, lambda entry, names: _parts(entry, names, tools))
     last = newest(linked)
     builder.leaf = names.below(last)
     if leaves and (last is None or last.line.place < leaves[-1][0]):
@@ -114,7 +114,7 @@ def _take_header(builder: ImportBuilder, line: SourceLine, value: dict[str, Any]
     rest = fields.without(
         value, "type", "id", "cwd", "parent_session", "parentSession", "title", "name", "timestamp", "version"
     )
-    if any(it is not None for it in rest.values()):
+    if any(value is not None for value in rest.values()):
         builder.preserve(line, "header", "it has fields that a header does not have")
 
 
@@ -133,8 +133,8 @@ def _time(at: float) -> str | None:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
-    value = it.value
+def _parts(entry: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
+    value = entry.value
     type = fields.as_text(value.get("type"))
     type = _TYPES.get(type, type)
     payload = _camel(fields.without(value, *_BASE, "parentId"))
@@ -142,7 +142,9 @@ def _parts(it: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
         case "message":
             rest = fields.without(payload, "message")
             return _messages(
-                value.get("message"), {name: it for name, it in rest.items() if it is not None}, tools
+                value.get("message"),
+                {name: value for name, value in rest.items() if value is not None},
+                tools,
             )
         case "channel":
             data = fields.without(value, *_BASE, "parentId")
@@ -212,9 +214,9 @@ def _fields_of(value: dict[str, Any]) -> dict[str, Any]:
         exact = round(at * 1000, 3)
         message["timestamp"] = int(exact) if exact.is_integer() else exact
     if isinstance(usage := message.get("usage"), dict):
-        message["usage"] = {_USAGE.get(name, name): it for name, it in usage.items()}
+        message["usage"] = {_USAGE.get(name, name): value for name, value in usage.items()}
         if isinstance(cost := usage.get("cost"), dict):
-            message["usage"]["cost"] = {_USAGE.get(name, name): it for name, it in cost.items()}
+            message["usage"]["cost"] = {_USAGE.get(name, name): value for name, value in cost.items()}
     if isinstance(stop := message.get("stopReason"), str):
         message["stopReason"] = _STOPS.get(stop, stop)
     if isinstance(error := message.get("error"), str):  # empty without one
@@ -225,4 +227,4 @@ def _fields_of(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _camel(value: dict[str, Any]) -> dict[str, Any]:
-    return {_CAMEL.get(name, name): it for name, it in value.items()}
+    return {_CAMEL.get(name, name): field for name, field in value.items()}

@@ -143,8 +143,8 @@ class _Reader:
             builder.preserve(line, f"fact {fields.as_text(fact)}", "it has no counterpart in sessiond")
 
 
-def _parts(it: Linked, names: Names) -> list[Part]:
-    type, payload = fields.as_text(it.value.get("type")), fields.without(it.value, *_BASE)
+def _parts(entry: Linked, names: Names) -> list[Part]:
+    type, payload = fields.as_text(entry.value.get("type")), fields.without(entry.value, *_BASE)
     for name in ("targetId", "fromId", "firstKeptEntryId"):
         if isinstance(payload.get(name), str) and payload[name] != "root":
             payload[name] = names.of(payload[name])
@@ -162,7 +162,7 @@ def _transaction(line: SourceLine) -> list[dict[str, Any]]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return []
     values = fields.items(found)
-    return values if values and all(isinstance(it, dict) for it in values) else []
+    return values if values and all(isinstance(value, dict) for value in values) else []
 
 
 def _fact(value: dict[str, Any]) -> dict[str, Any] | None:

@@ -75,27 +75,31 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
         read: Returns its entries by row.
     """
     last = imported.conversation_count + 1
-    theirs = [(it.id, said) for it in imported.entries[1:last] for said in _said(it.line)]
-    of_source = {it.id for it in imported.entries}
+    theirs = [(entry.id, said) for entry in imported.entries[1:last] for said in _said(entry.line)]
+    of_source = {entry.id for entry in imported.entries}
     recorded = list(_recorded(tree, read, of_source))
-    ours = _alike([(it.id, said) for it in recorded for said in it.said], {it[1] for it in theirs})
-    matching = SequenceMatcher(None, [it[1] for it in theirs], [it[1] for it in ours], autojunk=False)
+    ours = _alike(
+        [(entry.id, said) for entry in recorded for said in entry.said], {pair[1] for pair in theirs}
+    )
+    matching = SequenceMatcher(None, [pair[1] for pair in theirs], [pair[1] for pair in ours], autojunk=False)
     found: dict[str, list[str]] = {}
     for block in matching.get_matching_blocks():
         for offset in range(block.size):
             found.setdefault(theirs[block.a + offset][0], []).append(ours[block.b + offset][0])
-    count = Counter(it[0] for it in theirs)
+    count = Counter(pair[0] for pair in theirs)
     # The last recorded entry by the id of each entry of which everything was recorded.
     names = {
-        it: same[-1] for it, same in found.items() if len(same) == count[it] and tree.any_row(it) is None
+        entry_id: same[-1]
+        for entry_id, same in found.items()
+        if len(same) == count[entry_id] and tree.any_row(entry_id) is None
     }
-    counted = {it.id for it in recorded if it.is_counted}
-    same_ids = {it.id for it in recorded if it.id in of_source}
+    counted = {entry.id for entry in recorded if entry.is_counted}
+    same_ids = {entry.id for entry in recorded if entry.id in of_source}
     conversation = list(_conversation(imported.entries[1:last], names, same_ids, counted, tree))
     kept = [
         imported.entries[0],
         *conversation,
-        *(imported_log.below(it, names) for it in imported.entries[last:]),
+        *(imported_log.below(entry, names) for entry in imported.entries[last:]),
     ]
     leaf = None if imported.leaf is None else names.get(imported.leaf, imported.leaf)
     return replace(imported, entries=kept, leaf=leaf, conversation_count=len(conversation))
@@ -118,31 +122,33 @@ def _conversation(
         tree: The session.
     """
     place: str | None = None  # the last recorded entry, if the last message of the file was recorded
-    for it in entries:
-        if it.id in names or it.id in same_ids:
-            place = names.get(it.id, it.id)
-            if it.id in same_ids:
-                yield imported_log.below(it, names)
-            if place not in counted and (usage := _usage_of(it, place)) is not None:
+    for entry in entries:
+        if entry.id in names or entry.id in same_ids:
+            place = names.get(entry.id, entry.id)
+            if entry.id in same_ids:
+                yield imported_log.below(entry, names)
+            if place not in counted and (usage := _usage_of(entry, place)) is not None:
                 yield usage
-        elif it.type == _USAGE and place is not None and place in counted and tree.any_row(it.id) is None:
-            names[it.id] = names.get(it.parent_id or "", it.parent_id or place)
+        elif (
+            entry.type == _USAGE and place is not None and place in counted and tree.any_row(entry.id) is None
+        ):
+            names[entry.id] = names.get(entry.parent_id or "", entry.parent_id or place)
         else:
-            if it.type == "message":
+            if entry.type == "message":
                 place = None
-            yield imported_log.below(it, names)
+            yield imported_log.below(entry, names)
 
 
-def _usage_of(it: ImportedEntry, parent_id: str) -> ImportedEntry | None:
+def _usage_of(imported: ImportedEntry, parent_id: str) -> ImportedEntry | None:
     """Return the tokens of a message as an entry of their own; None if it has none."""
-    if it.role != "assistant":
+    if imported.role != "assistant":
         return None
-    entry = _decoded(it.line)
+    entry = _decoded(imported.line)
     message = fields.mapping(entry.get("message"))
     usage = fields.mapping(message.get("usage"))
     if not any(fields.number(usage.get(name)) for name in ("input", "output", "cacheRead", "cacheWrite")):
         return None
-    entry_id = f"{_OF_FILE}{fields.digest(it.id)}"
+    entry_id = f"{_OF_FILE}{fields.digest(imported.id)}"
     keys = {"requestKey": entry.get("requestKey"), "responseId": message.get("responseId")}
     made = {
         "type": _USAGE, "id": entry_id, "parentId": parent_id, "timestamp": entry.get("timestamp"),
@@ -158,7 +164,7 @@ def _alike(ours: list[tuple[str, Said]], theirs: Set[Said]) -> list[tuple[str, S
     found = []
     for entry_id, said in ours:
         if said[0] == "assistant" and said not in theirs:
-            said = said[0], next((it for it in texts if said[1].endswith(it)), said[1])
+            said = said[0], next((text for text in texts if said[1].endswith(text)), said[1])
         found.append((entry_id, said))
     return found
 
@@ -185,12 +191,12 @@ def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[_Re
             if entry_id in of_source and _ANSWER not in line and _PROMPT not in line:
                 continue
             if tree.role(row) == USER:
-                yield from (_Recorded(*it, is_counted) for it in turn)
+                yield from (_Recorded(*parts, is_counted) for parts in turn)
                 turn, is_counted = [], False
             if tree.kind(row) == _MESSAGE:
                 turn.append((entry_id, list(_said(line))))
             is_counted = is_counted or usage_of_entry(line) is not None
-    yield from (_Recorded(*it, is_counted) for it in turn)
+    yield from (_Recorded(*parts, is_counted) for parts in turn)
 
 
 def _said(line: bytes) -> Iterator[Said]:

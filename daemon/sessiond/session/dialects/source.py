@@ -95,8 +95,8 @@ class Source:
         yield from islice(own, 1)
         if self.inherited:
             count = self.inherited.count(b"\n") + 1
-            for it in Source(self.name, self.inherited, self.modified).lines():
-                yield msgspec.structs.replace(it, number=it.number - count)
+            for line in Source(self.name, self.inherited, self.modified).lines():
+                yield msgspec.structs.replace(line, number=line.number - count)
         yield from own
 
     def _own_lines(self) -> Iterator[SourceLine]:
@@ -109,7 +109,7 @@ class Source:
         tail = self.data[position:]
         if tail.strip():
             last = list(parts_of(number, tail, self._is_like_others))
-            if not self.growing or all(it.value is not None for it in last):
+            if not self.growing or all(line.value is not None for line in last):
                 yield from last
 
     @property
@@ -119,7 +119,7 @@ class Source:
         return (
             self.growing
             and bool(tail.strip())
-            and any(it.value is None for it in parts_of(number, tail, self._is_like_others))
+            and any(part.value is None for part in parts_of(number, tail, self._is_like_others))
         )
 
     def _is_like_others(self, value: dict[str, Any]) -> bool:
@@ -129,10 +129,10 @@ class Source:
     @cached_property
     def _common(self) -> frozenset[str]:
         certain = (
-            frozenset(it.value)
+            frozenset(part.value)
             for raw in self.data.split(b"\n")
-            for it in parts_of(2, raw, lambda _value: False)
-            if it.value is not None
+            for part in parts_of(2, raw, lambda _value: False)
+            if part.value is not None
         )
         first = next(certain, frozenset[str]())
         return first.intersection(*islice(certain, _COMPARED_RECORDS))
@@ -162,11 +162,11 @@ def parts_of(number: int, raw: bytes, is_like_others: Callable[[dict[str, Any]],
     parts: list[SourceLine] = []
     position = 0
     for found in damaged_lines.objects(line):
-        it = line_of(number, line[found.start : found.end])
-        if it.value is None or not (found.is_sure or is_like_others(it.value)):
+        record = line_of(number, line[found.start : found.end])
+        if record.value is None or not (found.is_sure or is_like_others(record.value)):
             continue
         parts += _rest(number, line[position : found.start], len(parts))
-        parts.append(SourceLine(number, it.raw, it.value, part=len(parts)))
+        parts.append(SourceLine(number, record.raw, record.value, part=len(parts)))
         position = found.end
     return parts + _rest(number, line[position:], len(parts)) if parts else [whole]
 
@@ -186,7 +186,7 @@ def first_objects(head: bytes) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for number, raw in enumerate(head.split(b"\n", 4 * FIRST_LINES)[: 4 * FIRST_LINES], 1):
         parts = parts_of(number, raw, lambda _value: False)
-        found += [it.value for it in parts if it.value is not None]
+        found += [part.value for part in parts if part.value is not None]
         if len(found) >= FIRST_LINES:
             break
     return found[:FIRST_LINES]

@@ -27,7 +27,9 @@ def to_go(whole: ExportedSession, losses: ConversionLosses) -> bytes:
         header["parent_session"] = whole.parent_session
     header |= {"timestamp": whole.timestamp, "cwd": whole.cwd}
     written = [fields.dumps(header)]
-    targets = {it.get("id"): it.get("targetId") for it in whole.entries if fields.type_of(it) == "leaf"}
+    targets = {
+        entry.get("id"): entry.get("targetId") for entry in whole.entries if fields.type_of(entry) == "leaf"
+    }
     last: object = None
     for entry in [*header_entries(whole), *whole.entries]:
         if fields.type_of(entry) == "leaf":

@@ -80,7 +80,7 @@ def to_operator(whole: ExportedSession, losses: ConversionLosses) -> bytes:
             "timestamp": _seconds(entry.get("timestamp")),
         }  # fmt: skip
         made.append({**base, **_payload(entry, losses)})
-    written = [fields.dumps(it) for it in [header, *_joined(made, whole)]]
+    written = [fields.dumps(line) for line in [header, *_joined(made, whole)]]
     last = whole.entries[-1] if whole.entries else {}
     if whole.leaf is not None and last.get("id") != whole.leaf and fields.type_of(last) != "leaf":
         leaf = {
@@ -100,23 +100,23 @@ def _joined(made: list[dict[str, Any]], whole: ExportedSession) -> list[dict[str
     A reading makes an entry of each result. Only the last one has the id of the line, and nothing refers to the others.
     """
     named = Counter(
-        it.get(name) for it in whole.entries for name in ("parentId", "targetId", "fromId", "firstKeptEntryId")
-        if isinstance(it.get(name), str)
+        entry.get(name) for entry in whole.entries for name in ("parentId", "targetId", "fromId", "firstKeptEntryId")
+        if isinstance(entry.get(name), str)
     )  # fmt: skip
     lines: list[dict[str, Any]] = []
-    for it in made:
-        message = fields.mapping(it.get("message"))
+    for entry in made:
+        message = fields.mapping(entry.get("message"))
         before = lines[-1] if lines else {}
         former = fields.mapping(before.get("message"))
         is_one = message.get("role") == former.get("role") == "tool" and message.get("id") is not None
         if (
-            is_one and message["id"] == former.get("id") and it["parent_id"] == before["id"]
+            is_one and message["id"] == former.get("id") and entry["parent_id"] == before["id"]
             and named[before["id"]] == 1 and before["id"] != whole.leaf
         ):  # fmt: skip
             lines.pop()
             message = {**message, "contents": [*former["contents"], *message["contents"]]}
-            it = {**it, "parent_id": before["parent_id"], "message": message}
-        lines.append(it)
+            entry = {**entry, "parent_id": before["parent_id"], "message": message}
+        lines.append(entry)
     return lines
 
 
@@ -161,7 +161,11 @@ def _of_entry(
             pass
         case _:
             return None
-    return {name: it for name, it in found.items() if it is not None or name not in ("from_hook", "display")}
+    return {
+        name: value
+        for name, value in found.items()
+        if value is not None or name not in ("from_hook", "display")
+    }
 
 
 def _is_read(kind: str, value: dict[str, Any]) -> bool:
@@ -177,16 +181,16 @@ def _is_read(kind: str, value: dict[str, Any]) -> bool:
 def _is_meta(value: object) -> bool:
     """Return whether operator reads a value as facts about a message of a channel."""
     meta = fields.mapping(value)
-    attachments = [fields.mapping(it) for it in fields.items(meta.get("attachments"))]
+    attachments = [fields.mapping(attachment) for attachment in fields.items(meta.get("attachments"))]
     reactions = fields.items(meta.get("reactions"))
     return (
         isinstance(value, dict | None)
         and isinstance(meta.get("reply_to"), str | None)
         and isinstance(meta.get("attachments"), list | None)
         and isinstance(meta.get("reactions"), list | None)
-        and all(isinstance(it, str) for it in reactions)
-        and all(isinstance(it.get("path"), str) for it in attachments)
-        and all(isinstance(it.get("mime_type"), str | None) for it in attachments)
+        and all(isinstance(reaction, str) for reaction in reactions)
+        and all(isinstance(attachment.get("path"), str) for attachment in attachments)
+        and all(isinstance(attachment.get("mime_type"), str | None) for attachment in attachments)
     )
 
 
@@ -303,7 +307,7 @@ def _block(block: dict[str, Any], losses: ConversionLosses) -> dict[str, Any] | 
             }  # fmt: skip
         case "image" if (image := _image(block)) is not None:
             return {"type": "image", "images": [image]}
-        case "audio" if all(isinstance(it, str) for it in fields.items(block.get("audio"))):
+        case "audio" if all(isinstance(part, str) for part in fields.items(block.get("audio"))):
             return {"type": "audio", "audio": fields.items(block.get("audio"))}
     return None
 
@@ -317,18 +321,18 @@ def _image(block: dict[str, Any]) -> str | None:
 
 def _usage(usage: dict[str, Any]) -> dict[str, Any]:
     """Return the usage, with whole numbers of tokens and without what operator would not read."""
-    made: dict[str, Any] = {_USAGE.get(name, name): it for name, it in usage.items()}
+    made: dict[str, Any] = {_USAGE.get(name, name): value for name, value in usage.items()}
     for name in _USAGE.values():
         if name in made:
             made[name] = int(fields.number(made[name]))
     if isinstance(cost := made.pop("cost", None), dict):
-        costs = {_COST.get(name, name): it for name, it in cost.items()}
-        made["cost"] = {name: it for name, it in costs.items() if isinstance(it, int | float)}
+        costs = {_COST.get(name, name): value for name, value in cost.items()}
+        made["cost"] = {name: value for name, value in costs.items() if isinstance(value, int | float)}
     return made
 
 
 def _snake(value: dict[str, Any]) -> dict[str, Any]:
-    return {SNAKE.get(name, name): it for name, it in value.items()}
+    return {SNAKE.get(name, name): field for name, field in value.items()}
 
 
 def _seconds(value: object) -> float:

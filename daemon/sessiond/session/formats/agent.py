@@ -200,7 +200,7 @@ def _of_files(message: _Message, source: int) -> Turn:
 
 def _of_compaction(message: _Message, source: int) -> Turn:
     summary = [] if _is_blank(_text(message.summary) or "") else [_summary(OF_COMPACTION, message)]
-    return _as_user(source, [TextPart(it) for it in summary])
+    return _as_user(source, [TextPart(text) for text in summary])
 
 
 def _of_branch(message: _Message, source: int) -> Turn:

@@ -85,7 +85,7 @@ class _Calls:
             pending.result is not None for pending in found
         ):
             # Without ids of the provider, results come in the order of the calls of their tool.
-            return [it for it in self.last if it.call.name == result.name] or found
+            return [call for call in self.last if call.call.name == result.name] or found
         return found
 
 

@@ -181,7 +181,7 @@ def _calls(content: Raw) -> list[str]:
     blocks = payloads.part(_blocks, content)
     if blocks is None:  # an item is not a valid block
         items = payloads.part(_any_blocks, content) or []
-        blocks = [_Block(it.get("type"), it.get("name")) for it in items if isinstance(it, dict)]
+        blocks = [_Block(item.get("type"), item.get("name")) for item in items if isinstance(item, dict)]
     return [block.name if isinstance(block.name, str) else "" for block in blocks if block.type == "toolCall"]
 
 

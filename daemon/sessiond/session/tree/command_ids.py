@@ -103,7 +103,11 @@ def new_id(tree: Tree, command: CommandRecord, place: int, taken: Container[str]
         taken: Ids that other new lines use.
 
     """
-    return next(it for it in _ids(command, place) if it not in taken and tree.any_row(it) is None)
+    return next(
+        candidate
+        for candidate in _ids(command, place)
+        if candidate not in taken and tree.any_row(candidate) is None
+    )
 
 
 def find(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) -> Recorded | None:
@@ -150,17 +154,17 @@ def _joined(tree: Tree, command: CommandRecord, read: Callable[[int], bytes]) ->
     """Return the compaction of another command that also answered this one."""
     for row in tree.newest_of_kind(_COMPACTION, _MAX_COMPACTIONS):
         mark = mark_of(read(row))
-        for it in () if mark is None else mark.joined:
-            if mark is not None and it.id == command.id and _wrote(tree, row, mark, command.session_id):
-                return Recorded([tree.id(row) or ""], mark, it.digest)
+        for joined in () if mark is None else mark.joined:
+            if mark is not None and joined.id == command.id and _wrote(tree, row, mark, command.session_id):
+                return Recorded([tree.id(row) or ""], mark, joined.digest)
     return None
 
 
 def _wrote(tree: Tree, row: int, mark: CommandMark, session_id: str) -> bool:
     """Whether the marked command wrote this line in this session; the line may be a copy from another session."""
     command = CommandRecord(id=mark.id, method=mark.method, digest=mark.digest, session_id=session_id)
-    ids = takewhile(lambda it: tree.any_row(it) is not None, _ids(command, 0))
-    return any(it == tree.id(row) for it in ids)
+    ids = takewhile(lambda entry_id: tree.any_row(entry_id) is not None, _ids(command, 0))
+    return any(entry_id == tree.id(row) for entry_id in ids)
 
 
 def _ids(command: CommandRecord, place: int) -> Iterator[str]:

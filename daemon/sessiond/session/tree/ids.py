@@ -40,7 +40,9 @@ class Ids:
         """Return whether any of the ids has a row."""
         if not self._first.keys().isdisjoint(entry_ids):
             return True
-        return bool(self._parts or self._mapped) and any(self.get(it) is not None for it in entry_ids)
+        return bool(self._parts or self._mapped) and any(
+            self.get(entry_id) is not None for entry_id in entry_ids
+        )
 
     def set(self, entry_id: str, row: int) -> None:
         """Set the row of an id."""
@@ -76,7 +78,7 @@ class Ids:
         """
         if not self._first.keys().isdisjoint(entry_ids):
             return False
-        if self._mapped is not None and any(self._mapped.get(it) is not None for it in entry_ids):
+        if self._mapped is not None and any(self._mapped.get(entry_id) is not None for entry_id in entry_ids):
             return False
         if not self._parts and len(self._first) < _MAX_FIRST:
             return self._add_to_first(entry_ids, row)

@@ -50,16 +50,16 @@ def referring_rows(tree: Tree, chains: Chains, row: int, read: Read) -> Steps[li
     candidates: list[int] = []
     for start in range(0, tree.committed, ROWS_A_STEP):
         end = min(start + ROWS_A_STEP, tree.committed)
-        candidates += [it for it in range(start, end) if tree.kind(it) in _REFERRING_KINDS]
+        candidates += [number for number in range(start, end) if tree.kind(number) in _REFERRING_KINDS]
         yield
     for batch in steps.batches(tree, candidates):
-        for it, entry in zip(batch, read(batch), strict=True):
+        for referring, entry in zip(batch, read(batch), strict=True):
             references = payloads.part(_references, entry)
             if references is not None and entry_id in (
                 references.target_id,
                 references.first_kept_entry_id,
                 references.from_id,
             ):
-                found.add(it)
+                found.add(referring)
         yield
     return sorted(found)

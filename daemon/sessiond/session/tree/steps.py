@@ -85,7 +85,7 @@ def count_messages(tree: Tree, row: int) -> Steps[MessageCounts]:
     on_path = 0
     for start in range(0, len(rows), ROWS_A_STEP):
         step = rows[start : start + ROWS_A_STEP]
-        on_path += sum(it < committed and tree.role(it) in _COUNTED_ROLES for it in step)
+        on_path += sum(row < committed and tree.role(row) in _COUNTED_ROLES for row in step)
         yield
     return MessageCounts(messages, messages - on_path)
 

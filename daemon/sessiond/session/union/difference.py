@@ -44,7 +44,7 @@ def own_lines(here: Sequence[LineKey], there: Sequence[LineKey]) -> Own:
             continue
         known.add(key)  # a line that is stored twice is one line
         others = of_id.get(line.id, set()) if line.id is not None else set()
-        if line.id is not None and any((line.id, it) not in ours for it in others):
+        if line.id is not None and any((line.id, other) not in ours for other in others):
             own.refused.append(line.id)
             continue
         own.seqs.append(line.seq)

@@ -150,7 +150,7 @@ def _merged_tags(common: Sequence[str], here: Sequence[str], there: Sequence[str
 
 
 def _texts(value: object) -> list[str]:
-    return [it for it in value if isinstance(it, str)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def _line(digest: str, subject: tuple[str, str], value: object, timestamp: str, leaf: str | None) -> bytes:

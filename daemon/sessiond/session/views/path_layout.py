@@ -267,7 +267,7 @@ class _Lines:
             for at in reversed(forks):
                 newest = max(newest, self._view.marks.rfind(1, at + 1, end))
                 after[at] = newest
-                newest = max(newest, *(self._newest[it] for it in self._chains.attached(at)))
+                newest = max(newest, *(self._newest[chain] for chain in self._chains.attached(at)))
             self._newest_after[chain] = after
         return self._newest_after[chain][fork]
 
