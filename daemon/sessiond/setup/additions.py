@@ -103,16 +103,18 @@ class ListedNames(msgspec.Struct, frozen=True, tag="names"):
     def narrowed(self, text: str, previous: Addition | None, current: str) -> ListedNames:
         """Return the names that are not in the text; with those of a previous setup that are still there."""
         now = toml_edit.names(current, self.table, self.key)
-        earlier = [it for it in previous.names if it in now] if isinstance(previous, ListedNames) else []
+        earlier = (
+            [name for name in previous.names if name in now] if isinstance(previous, ListedNames) else []
+        )
         there = toml_edit.names(text, self.table, self.key)
         wanted = dict.fromkeys((*earlier, *self.names))
         before = previous.folders if isinstance(previous, ListedNames) else ()
-        listed, kept = (toml_edit.names(it, self.table, _FOLDERS) for it in (text, current))
-        folders = dict.fromkeys((*(it for it in before if it in kept), *self.folders))
+        listed, kept = (toml_edit.names(version, self.table, _FOLDERS) for version in (text, current))
+        folders = dict.fromkeys((*(name for name in before if name in kept), *self.folders))
         return msgspec.structs.replace(
             self,
-            names=tuple(it for it in wanted if it not in there),
-            folders=tuple(it for it in folders if it not in listed),
+            names=tuple(name for name in wanted if name not in there),
+            folders=tuple(folder for folder in folders if folder not in listed),
         )
 
 

@@ -74,11 +74,11 @@ class SetupJournal:
 
     def find(self, path: str) -> FileRecord | None:
         """Return the record of a file; None without one."""
-        return next((it for it in self._content.files if it.path == path), None)
+        return next((file for file in self._content.files if file.path == path), None)
 
     def put(self, record: FileRecord) -> None:
         """Store a record, in place of the earlier one of its file."""
-        self._content.files = [it for it in self._content.files if it.path != record.path] + [record]
+        self._content.files = [file for file in self._content.files if file.path != record.path] + [record]
         self._write()
 
     def drop(self, record: FileRecord) -> None:

@@ -168,9 +168,9 @@ def _laid_out(value: Any, margin: str, unit: str, end: str) -> Iterator[str]:
         return
     opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
     items = (
-        [(f"{_scalar(key)}: ", it) for key, it in value.items()]
+        [(f"{_scalar(key)}: ", member) for key, member in value.items()]
         if isinstance(value, dict)
-        else [("", it) for it in value]
+        else [("", item) for item in value]
     )
     yield opening
     for place, (prefix, item) in enumerate(items):

@@ -34,12 +34,14 @@ def follow_change(
 
     Folders that only these environment variables tell are written, too: the daemon may not have them.
     """
-    followed = [it.agent for it in found if it.agent.dialect is not None]
+    followed = [agent.agent for agent in found if agent.agent.dialect is not None]
     if not followed:
         return None
-    titles = ", ".join(it.title for it in followed)
-    names = tuple(it.name for it in followed)
-    folders = tuple(f"{it.name}={folder}" for it in followed for folder in moved_folders(it, environ))
+    titles = ", ".join(agent.title for agent in followed)
+    names = tuple(agent.name for agent in followed)
+    folders = tuple(
+        f"{agent.name}={folder}" for agent in followed for folder in moved_folders(agent, environ)
+    )
     return FileChange(f"follow {titles}", config_file, ListedNames("agents", "follow", names, folders))
 
 
@@ -47,18 +49,18 @@ def hook_changes(
     found: Sequence[FoundAgent], environ: Mapping[str, str], words: list[str]
 ) -> Iterator[FileChange]:
     """Yield the change that installs the hooks of each agent that has hooks."""
-    for it in found:
-        if it.agent.hooks is not None:
-            yield _hook_change(it.agent, environ, words)
+    for agent in found:
+        if agent.agent.hooks is not None:
+            yield _hook_change(agent.agent, environ, words)
 
 
 def server_changes(
     found: Sequence[FoundAgent], environ: Mapping[str, str], words: list[str]
 ) -> Iterator[FileChange]:
     """Yield the change that registers the MCP server with each agent that has MCP servers."""
-    for it in found:
-        if it.agent.mcp is not None:
-            yield _server_change(it.agent.title, it.agent.mcp, environ, words)
+    for agent in found:
+        if agent.agent.mcp is not None:
+            yield _server_change(agent.agent.title, agent.agent.mcp, environ, words)
 
 
 def vscode_change(environ: Mapping[str, str], words: list[str]) -> FileChange | None:
@@ -77,14 +79,14 @@ def vscode_change(environ: Mapping[str, str], words: list[str]) -> FileChange | 
 def in_one_change_a_file(changes: Iterable[FileChange]) -> list[FileChange]:
     """Return the changes, with those of one settings file joined, since the journal has one record for each file."""
     joined: dict[str, FileChange] = {}
-    for it in changes:
-        earlier = joined.get(it.path)
-        joined[it.path] = it if earlier is None else _joined(earlier, it)
+    for change in changes:
+        earlier = joined.get(change.path)
+        joined[change.path] = change if earlier is None else _joined(earlier, change)
     return list(joined.values())
 
 
 def _joined(first: FileChange, second: FileChange) -> FileChange:
-    parts = tuple(it for change in (first, second) for it in _parts(change.addition))
+    parts = tuple(part for change in (first, second) for part in _parts(change.addition))
     notes = " ".join(filter(None, (first.note, second.note)))
     return FileChange(f"{first.title}; {second.title}", first.path, SettingsParts(parts), notes)
 
@@ -108,10 +110,12 @@ def _server_change(
 
 def shell_change(environ: Mapping[str, str]) -> FileChange | None:
     """Return the change for the user's shell; None if it is not known."""
-    it = shell_setup(environ)
-    if it is None:
+    shell = shell_setup(environ)
+    if shell is None:
         return None
-    return FileChange(f"completion and prompt of {it.shell}", it.path, StartupBlock(it.shell, it.block))
+    return FileChange(
+        f"completion and prompt of {shell.shell}", shell.path, StartupBlock(shell.shell, shell.block)
+    )
 
 
 def _hook_change(agent: Agent, environ: Mapping[str, str], words: list[str]) -> FileChange:

@@ -93,7 +93,7 @@ def is_own(server: Any) -> bool:
     words = (
         command if isinstance(command, list) else [command, *arguments] if isinstance(arguments, list) else []
     )
-    names = [os.path.basename(it) if isinstance(it, str) else "" for it in words]  # noqa: PTH119
+    names = [os.path.basename(word) if isinstance(word, str) else "" for word in words]  # noqa: PTH119
     return names[-1:] == ["mcp"] and "sessiond" in names[:-1]
 
 

@@ -48,16 +48,18 @@ def found_agents(environ: Mapping[str, str], names: frozenset[str] = frozenset()
 
 
 def _is_here(agent: Agent, environ: Mapping[str, str]) -> bool:
-    if any(os.path.isdir(it) for it in agent.folders(environ)):  # noqa: PTH112
+    if any(os.path.isdir(folder) for folder in agent.folders(environ)):  # noqa: PTH112
         return True
     return shutil.which(agent.program, path=environ.get("PATH")) is not None
 
 
 def _found(agent: Agent, environ: Mapping[str, str]) -> FoundAgent:
-    folders = tuple(it for it in agent.folders(environ) if os.path.isdir(it))  # noqa: PTH112
+    folders = tuple(folder for folder in agent.folders(environ) if os.path.isdir(folder))  # noqa: PTH112
     visited = VisitedFolders()
     entries = (
-        it for folder in folders for it in session_files(agent, folder, visited, real_folders(agent, environ))
+        item
+        for folder in folders
+        for item in session_files(agent, folder, visited, real_folders(agent, environ))
     )
-    sizes = [status.st_size for it in entries if (status := status_of(it, visited)) is not None]
+    sizes = [status.st_size for item in entries if (status := status_of(item, visited)) is not None]
     return FoundAgent(agent, folders, len(sizes), sum(sizes))

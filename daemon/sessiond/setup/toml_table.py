@@ -100,7 +100,7 @@ def _lines(container: str, server: dict[str, Any]) -> Iterator[str]:
     yield f"[{container}.{NAME}]"
     for key, value in server.items():
         if isinstance(value, dict):
-            inner = ", ".join(f"{_encoded(name)} = {_encoded(it)}" for name, it in value.items())
+            inner = ", ".join(f"{_encoded(name)} = {_encoded(setting)}" for name, setting in value.items())
             yield f"{key} = {{ {inner} }}"
         else:
             yield f"{key} = {_encoded(value)}"
