@@ -167,7 +167,7 @@ class MemoryStore(SoleDaemon):
 
     async def add_trashed(self, trashed: Trashed, *, cwd: str, timestamp: str, lines: bytes) -> None:
         """Store a log in the trash. The working directory and the timestamp are not used."""
-        if any(it.trash_id == trashed.trash_id for it in self._trashed.values()):
+        if any(other.trash_id == trashed.trash_id for other in self._trashed.values()):
             return
         where = self._new_place(trashed.session_id)
         self._remains[where], self._trashed_ids[where] = lines, uuid.uuid4().hex
@@ -178,8 +178,8 @@ class MemoryStore(SoleDaemon):
     async def trashed(self) -> Sequence[Trashed]:
         """Return every log in the trash, the most recently trashed first."""
         return sorted(
-            (it._replace(leftovers=tuple(self._beside(it))) for it in self._trashed.values()),
-            key=lambda it: (it.trashed_at, it.ref),
+            (log._replace(leftovers=tuple(self._beside(log))) for log in self._trashed.values()),
+            key=lambda log: (log.trashed_at, log.ref),
             reverse=True,
         )
 
@@ -232,7 +232,9 @@ class MemoryStore(SoleDaemon):
 
     async def write_breadcrumb(self, terminal_id: str, crumb: Breadcrumb) -> None:
         """Store a breadcrumb in place of the terminal's previous one for the same folder."""
-        others = [it for it in self._breadcrumbs.get(terminal_id, ()) if it.cwd != crumb.cwd]
+        others = [
+            breadcrumb for breadcrumb in self._breadcrumbs.get(terminal_id, ()) if breadcrumb.cwd != crumb.cwd
+        ]
         self._breadcrumbs[terminal_id] = [crumb, *others]
 
     async def remove_breadcrumbs(self, terminal_id: str) -> None:
@@ -275,6 +277,8 @@ class MemoryCensus:
 
     def poll(self, hints: Iterable[str] = ()) -> Changes:
         """Return the changes since the last call by comparing all logs. `hints` are not needed."""
-        now = {it.ref: it for it in self._listed()}
+        now = {stored.ref: stored for stored in self._listed()}
         before, self._known = self._known, now
-        return Changes([it for ref, it in now.items() if before.get(ref) != it], list(before.keys() - now))
+        return Changes(
+            [stored for ref, stored in now.items() if before.get(ref) != stored], list(before.keys() - now)
+        )

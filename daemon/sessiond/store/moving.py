@@ -106,10 +106,10 @@ async def move_store(
     move = _Move(source, target, MoveReport(is_dry_run=is_dry_run))
     await move.copy_blobs()
     await move.copy_trash()
-    sessions = [it for it in await source.list() if source.keeps(it.ref)]
+    sessions = [stored for stored in await source.list() if source.keeps(stored.ref)]
     # The oldest first, so that an interrupted move leaves the order of lists as it is.
-    sessions.sort(key=lambda it: it.modified_ns)
-    present = {it.session_id: it for it in await target.list()}
+    sessions.sort(key=lambda session: session.modified_ns)
+    present = {stored.session_id: stored for stored in await target.list()}
     for done, stored in enumerate(sessions):
         if progress is not None:
             progress(done, len(sessions))
@@ -125,7 +125,7 @@ class _Move:
 
     async def copy_blobs(self) -> None:
         """Copy the blobs first: no session in the target ever names one that is missing."""
-        present = {it.hash for it in await self._target.blobs.list()}
+        present = {blob.hash for blob in await self._target.blobs.list()}
         for blob in await self._source.blobs.list():
             if blob.hash in present:
                 continue
@@ -136,22 +136,22 @@ class _Move:
             self.report.byte_count += blob.size
 
     async def copy_trash(self) -> None:
-        present = {it.trash_id for it in await self._target.trashed()}
+        present = {log.trash_id for log in await self._target.trashed()}
         trashed = await self._source.trashed()
         self.report.remains_count = len(await self._source.remains()) - len(trashed)
-        for it in reversed(trashed):  # the first that was trashed is the first again
-            if it.trash_id in present:
+        for log in reversed(trashed):  # the first that was trashed is the first again
+            if log.trash_id in present:
                 continue
-            data = await _content(self._source, it.ref)
+            data = await _content(self._source, log.ref)
             if not self.report.is_dry_run:
-                await self._add_trashed(it, data)
+                await self._add_trashed(log, data)
             self.report.trashed_count += 1
             self.report.byte_count += len(data)
 
     async def _add_trashed(self, trashed: Trashed, data: bytes) -> None:
         place = _place_of(data, trashed.trashed_at)
         await self._target.add_trashed(trashed, cwd=place.cwd, timestamp=place.timestamp, lines=data)
-        found = [it for it in await self._target.trashed() if it.trash_id == trashed.trash_id]
+        found = [log for log in await self._target.trashed() if log.trash_id == trashed.trash_id]
         if not found or await _digest(self._target, found[0].ref) != sha256(data).digest():
             raise CopyDiffers(trashed.session_id)
 

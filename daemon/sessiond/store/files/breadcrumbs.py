@@ -51,10 +51,12 @@ def write_breadcrumb(folder: Path, terminal_id: str, crumb: Breadcrumb, calls: S
     because it is outdated.
     """
     path = folder / paths.terminal_name(terminal_id)
-    others = [it for it in read_breadcrumbs(folder, terminal_id) if it.cwd != crumb.cwd]
+    others = [
+        breadcrumb for breadcrumb in read_breadcrumbs(folder, terminal_id) if breadcrumb.cwd != crumb.cwd
+    ]
     with refusals_of(path):
         make_folder(folder, calls)
-        records = _fitting(_lines(it) for it in (crumb, *others))
+        records = _fitting(_lines(breadcrumb) for breadcrumb in (crumb, *others))
         if not records:
             path.unlink(missing_ok=True)
             return
@@ -77,11 +79,11 @@ def remove_breadcrumbs(folder: Path, terminal_id: str) -> None:
 
 def remove_old_breadcrumbs(folder: Path, max_age: float, living: Collection[str]) -> int:
     """Remove files not written for `max_age` seconds, except those of `living`. Return the number removed."""
-    kept = {paths.terminal_name(it) for it in living}
+    kept = {paths.terminal_name(terminal_id) for terminal_id in living}
     oldest, removed = time.time() - max_age, 0
     try:
         with os.scandir(folder) as entries:
-            found = [it for it in entries if it.name not in kept and not it.name.startswith(".")]
+            found = [item for item in entries if item.name not in kept and not item.name.startswith(".")]
     except FileNotFoundError:
         return 0
     for entry in found:

@@ -90,8 +90,8 @@ class FileCensus:
         found, gone = list(self._found.values()), list(self._gone)
         self._found, self._gone = {}, set()
         if found or gone:
-            latest = heapq.nlargest(_NEWEST, self._stored.values(), key=lambda it: it.modified_ns)
-            self._newest = [it.ref for it in latest]
+            latest = heapq.nlargest(_NEWEST, self._stored.values(), key=lambda stored: stored.modified_ns)
+            self._newest = [stored.ref for stored in latest]
         return Changes(found, gone)
 
     def _read_changed_folders(self) -> Iterator[str]:
@@ -169,10 +169,10 @@ class FileCensus:
                 folder.refs.discard(ref)
                 self._drop(ref)
 
-    def _store(self, it: Stored) -> None:
-        if self._stored.get(it.ref) != it:
-            self._stored[it.ref] = self._found[it.ref] = it
-            self._gone.discard(it.ref)
+    def _store(self, stored: Stored) -> None:
+        if self._stored.get(stored.ref) != stored:
+            self._stored[stored.ref] = self._found[stored.ref] = stored
+            self._gone.discard(stored.ref)
 
     def _drop(self, ref: str) -> None:
         if self._stored.pop(ref, None) is not None:

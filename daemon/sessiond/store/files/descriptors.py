@@ -92,7 +92,9 @@ class Descriptors:
         for count in (_TRIED_FIRST, None):
             with self._lock:
                 candidates = list(islice(self._open, count))
-            if any((below is None or it.fd < below) and it.release() for it in candidates):
+            if any(
+                (below is None or candidate.fd < below) and candidate.release() for candidate in candidates
+            ):
                 return True
         return False
 

@@ -47,14 +47,14 @@ _decode = msgspec.json.Decoder(_File).decode
 def read_holds(folder: Path) -> list[Hold]:
     """Return the holds of a folder. A file that is not a valid hold is reported to the log and stays."""
     try:
-        names = sorted(it for it in os.listdir(folder) if it.endswith(SUFFIX) and not it.startswith("."))  # noqa: PTH208
+        names = os.listdir(folder)  # noqa: PTH208
     except FileNotFoundError:
         return []
     except OSError as error:
         log.warning("the holds of terminals cannot be listed: %s: %s", folder, error.strerror)
         return []
     found = []
-    for name in names:
+    for name in sorted(name for name in names if name.endswith(SUFFIX) and not name.startswith(".")):
         try:
             found.append(read_hold(folder / name))
         except FileNotFoundError:

@@ -85,7 +85,7 @@ class FolderEvents:
                         changed.update(self._watch(path, _NO_LINKS))
                     elif mask & _MOVED_FROM:
                         self._forget(path)
-        return {os.fsdecode(it) for it in changed}
+        return {os.fsdecode(path) for path in changed}
 
     def _watch(self, folder: bytes, flags: int) -> Iterator[bytes]:
         """Watch a folder and, if that is wanted, those below. Yields the files that are in those below."""
@@ -96,11 +96,11 @@ class FolderEvents:
                 continue
             try:
                 with os.scandir(above) as entries:
-                    for it in entries:
-                        if it.is_dir(follow_symlinks=False):
-                            waiting.append((it.path, _NO_LINKS))
+                    for item in entries:
+                        if item.is_dir(follow_symlinks=False):
+                            waiting.append((item.path, _NO_LINKS))
                         else:
-                            yield it.path
+                            yield item.path
             except OSError as error:
                 if error.errno not in _PASSING:
                     raise
@@ -119,7 +119,7 @@ class FolderEvents:
         """Stop watching a folder that was moved away, and all below: they have other paths now, or none."""
         below = folder + b"/"
         for watch, paths in list(self._paths.items()):
-            paths[:] = [it for it in paths if it != folder and not it.startswith(below)]
+            paths[:] = [path for path in paths if path != folder and not path.startswith(below)]
             if not paths:
                 del self._paths[watch]
                 self._system.inotify_rm_watch(self._fd, watch)

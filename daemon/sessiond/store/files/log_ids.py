@@ -159,7 +159,7 @@ class LogIds:
                 records = _unpacked(whole)
                 self._slots = len(whole) // _RECORD.size
                 self._free = sorted(
-                    {*range(self._slots)} - {it.slot for it in records.values()}, reverse=True
+                    {*range(self._slots)} - {record.slot for record in records.values()}, reverse=True
                 )
             else:
                 os.ftruncate(fd, 0)

@@ -57,7 +57,7 @@ class LogNames:
             self._added.add(session_id)
 
     def _is_known(self, session_id: str) -> bool:
-        return session_id in self._added or any(session_id in it.ids for it in self._folders.values())
+        return session_id in self._added or any(session_id in folder.ids for folder in self._folders.values())
 
     def _look(self) -> None:
         began = time.monotonic()

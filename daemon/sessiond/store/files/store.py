@@ -116,7 +116,7 @@ class FileStore(TerminalFiles, SoleDaemon):
     def blobs_beside(self, ref: str) -> BlobSource | None:
         """Return the folder `blobs` beside the nearest folder `sessions` above the log, unless it is this store's."""
         # The layout of oh-my-pi: .../agent/sessions/<folder>/<name>.jsonl and .../agent/blobs/<sha256>.
-        above = next((it for it in Path(ref).parents if it.name == "sessions"), None)
+        above = next((parent for parent in Path(ref).parents if parent.name == "sessions"), None)
         folder = None if above is None else above.with_name("blobs")
         return None if folder is None or folder == self.blobs.folder else BlobFolder(folder)
 

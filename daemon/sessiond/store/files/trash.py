@@ -81,7 +81,7 @@ def add_to_trash(trashed: Trashed, trash: Path, origin: Path, lines: bytes, call
         lines: The content.
         calls: The system calls that access the disk.
     """
-    if any(it.trash_id == trashed.trash_id for it in list_trash(trash)):
+    if any(other.trash_id == trashed.trash_id for other in list_trash(trash)):
         return
     make_folder(trash, calls)
     note = _note(trashed._replace(origin=str(origin)), datetime.now(UTC).timestamp())
@@ -146,8 +146,8 @@ def list_trash(trash: Path) -> Sequence[Trashed]:
         names = [entry.name for entry in os.scandir(trash) if _NAME.fullmatch(entry.name)]
     except FileNotFoundError:
         return []
-    found = [it for it in (_trashed(trash / name) for name in names) if it is not None]
-    return sorted(found, key=lambda it: (it.trashed_at, it.ref), reverse=True)
+    found = [log for log in (_trashed(trash / name) for name in names) if log is not None]
+    return sorted(found, key=lambda log: (log.trashed_at, log.ref), reverse=True)
 
 
 def in_trash(trash: Path, ref: str) -> Trashed:

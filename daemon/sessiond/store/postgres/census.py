@@ -59,10 +59,10 @@ class PostgresCensus:
         living = {row["id"] for row in listed if not row["trashed"]}
         for row in listed:
             if not row["trashed"]:
-                it = stored_of(row)
-                if self._known.get(it.ref) != it:
-                    self._known[it.ref] = it
-                    found.append(it)
+                stored = stored_of(row)
+                if self._known.get(stored.ref) != stored:
+                    self._known[stored.ref] = stored
+                    found.append(stored)
             elif row["id"] not in living:
                 known = self._known.get(row["id"])
                 if known is not None and known.identity == (row["key"],):

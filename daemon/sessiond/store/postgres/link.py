@@ -208,7 +208,7 @@ class Link:
             log.info("The database is in reach again")
         self.error = None
         self._finish_waiting()
-        self._tell({it.session_id for it in self.sessions.values()})
+        self._tell({session.session_id for session in self.sessions.values()})
 
     async def _identify(self, connection: Connection) -> None:
         row = await connection.fetchrow(query("identify"))
@@ -275,7 +275,9 @@ class Link:
     def _notified(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         """Remember a notification: the key of a session, the number of its lines, and whether more has changed."""
         words = str(payload).split(" ")
-        if len(words) < 2 or not all(it.isascii() and it.isdigit() and len(it) < 19 for it in words[:2]):
+        if len(words) < 2 or not all(
+            character.isascii() and character.isdigit() and len(character) < 19 for character in words[:2]
+        ):
             return
         key, seq = int(words[0]), int(words[1])
         session = self.sessions.get(key)
@@ -313,13 +315,17 @@ class Link:
 
     async def _look(self, connection: Connection) -> None:
         """Compare all open sessions with the database, and have those catch up that differ."""
-        sessions = [it for it in self.sessions.values() if not it.is_busy() and it.replaced is None]
+        sessions = [
+            session
+            for session in self.sessions.values()
+            if not session.is_busy() and session.replaced is None
+        ]
         if not sessions:
             await connection.fetchval("SELECT 1")
             return
-        seqs = [it.mirror.seq for it in sessions]
-        epochs = [it.epoch for it in sessions]
-        rows = await connection.fetch(query("look"), [it.key for it in sessions], seqs)
+        seqs = [session.mirror.seq for session in sessions]
+        epochs = [session.epoch for session in sessions]
+        rows = await connection.fetch(query("look"), [session.key for session in sessions], seqs)
         found = {row["key"]: row for row in rows}
         changed: set[str] = set()
         for session, seq, epoch in zip(sessions, seqs, epochs, strict=True):

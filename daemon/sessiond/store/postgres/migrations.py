@@ -108,10 +108,10 @@ async def _missing(
         return migrations
     rows = await connection.fetch("SELECT number, name, sha256 FROM sessiond.migrations ORDER BY number")
     applied = {row["number"]: row for row in rows}
-    known = {it.number for it in migrations}
+    known = {migration.number for migration in migrations}
     if unknown := applied.keys() - known:
         raise SchemaNewer(max(unknown))
-    for it in migrations:
-        if it.number in applied and applied[it.number]["sha256"] != it.sha256:
-            raise MigrationChanged(it.name)
-    return [it for it in migrations if it.number not in applied]
+    for migration in migrations:
+        if migration.number in applied and applied[migration.number]["sha256"] != migration.sha256:
+            raise MigrationChanged(migration.name)
+    return [migration for migration in migrations if migration.number not in applied]

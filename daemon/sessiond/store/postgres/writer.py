@@ -150,7 +150,7 @@ class GroupWriter:
         for share in shares:
             if share.was_sent and await is_stored(connection, share):
                 deliver(share)
-        await self._send(connection, [it for it in shares if not it.is_done])
+        await self._send(connection, [share for share in shares if not share.is_done])
 
     async def _send(self, connection: Connection, shares: Sequence[GroupShare]) -> None:
         if not shares:
