@@ -41,14 +41,14 @@ def fault_of(params: t.Wire, answer: t.Wire) -> str | None:
 
 def _fault_of_positions(answer: t.SyncPositionsResult) -> str | None:
     seen: set[str] = set()
-    for it in answer.sessions:
-        if it.session_id in seen or not it.session_id:
-            return f"it named the session {it.session_id!r:.140} twice or without an id"
-        seen.add(it.session_id)
-        if it.state == "trashed" and not it.trash_id:
-            return f"the session {it.session_id:.128} is in its trash without an id there"
-        if it.problem is None and not (0 <= it.line_count <= _LAST_SEQ and is_hash(it.digest)):
-            return f"the session {it.session_id:.128} has no digest or no number of lines"
+    for session in answer.sessions:
+        if session.session_id in seen or not session.session_id:
+            return f"it named the session {session.session_id!r:.140} twice or without an id"
+        seen.add(session.session_id)
+        if session.state == "trashed" and not session.trash_id:
+            return f"the session {session.session_id:.128} is in its trash without an id there"
+        if session.problem is None and not (0 <= session.line_count <= _LAST_SEQ and is_hash(session.digest)):
+            return f"the session {session.session_id:.128} has no digest or no number of lines"
     if not (is_hash(answer.digest) and answer.session_count >= 0):
         return "its store has no digest or no number of sessions"
     return None
@@ -64,7 +64,7 @@ def _fault_of_ids(params: t.SyncIdsParams, answer: t.SyncIdsResult) -> str | Non
         return f"its lines of the session {name:.128} have no end"
     if not all(map(_is_short_hash, answer.hashes)):
         return f"its lines of the session {name:.128} have hashes that are none"
-    if not all(-1 <= it <= answer.last_seq for it in (*answer.parents, *answer.tag_seqs)):
+    if not all(-1 <= seq <= answer.last_seq for seq in (*answer.parents, *answer.tag_seqs)):
         return f"its lines of the session {name:.128} have parents or tags that are no lines"
     return None
 

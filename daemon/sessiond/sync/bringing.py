@@ -58,13 +58,13 @@ class _Run:
             here, FolderMap(back, theirs.folders, mine.folders), report.received, options.pull
         )
         self._there = SyncSide(there, self._to_there, report.sent, options.push)
-        self._mine = {it.session_id: it for it in mine.sessions}
-        self._theirs = {it.session_id: it for it in theirs.sessions}
+        self._mine = {session.session_id: session for session in mine.sessions}
+        self._theirs = {session.session_id: session for session in theirs.sessions}
         self._options = options
         self._report = report
         self._copying = Copying(report)
         self._merging = Merging(self._here, self._there, report, self._copying)
-        self._roots = {it.cwd: it.root for it in mine.folders}
+        self._roots = {folder.cwd: folder.root for folder in mine.folders}
 
     async def run(self, progress: Progress) -> None:
         work: list[tuple[str, Callable[[], Awaitable[None]]]] = []
@@ -97,7 +97,9 @@ class _Run:
     def _work(self, session_id: str) -> Callable[[], Awaitable[None]] | None:
         """Return what a session needs; None for nothing."""
         mine, theirs = self._mine.get(session_id), self._theirs.get(session_id)
-        stored = [it for it in (mine, theirs) if it is not None and it.state == "stored"]
+        stored = [
+            position for position in (mine, theirs) if position is not None and position.state == "stored"
+        ]
         if not stored or not any(map(self._is_chosen, stored)):
             return None
         self._report.session_count += 1
@@ -107,7 +109,7 @@ class _Run:
         ):
             self._report.unchanged_count += 1
             return None
-        if problem := next((it.problem for it in stored if it.problem), None):
+        if problem := next((position.problem for position in stored if position.problem), None):
             self._report.problems.append(SessionProblem(session_id, problem))
             return None
         if len(stored) == 2:
@@ -130,9 +132,9 @@ class _Run:
             return False
         folders = {position.cwd, self._here.folders.target_of(position.cwd)}
         return any(
-            is_inside(folder, it)
+            is_inside(folder, chosen)
             for folder in folders
-            for it in {options.project, self._to_there.target_of(options.project)}
+            for chosen in {options.project, self._to_there.target_of(options.project)}
         )
 
     def _one_sided(

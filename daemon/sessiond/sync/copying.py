@@ -163,11 +163,13 @@ class Copying:
             self._report.problems.append(SessionProblem(session_id, what, line.id or None))
 
     async def _copy_blobs(self, source: SyncSide, target: SyncSide, data: bytes, session_id: str) -> None:
-        hashes = [it for it in dict.fromkeys(referenced_hashes(data)) if it not in target.known_blobs]
+        hashes = [
+            digest for digest in dict.fromkeys(referenced_hashes(data)) if digest not in target.known_blobs
+        ]
         for some in _portions(hashes, _HASHES_AT_ONCE):
             missing = (await target.daemon.call(m.BLOB_MISSING, t.BlobMissingParams(hashes=some))).hashes
             for few in _portions(missing, _BLOBS_AT_ONCE):
-                await asyncio.gather(*(self._copy_blob(source, target, it, session_id) for it in few))
+                await asyncio.gather(*(self._copy_blob(source, target, digest, session_id) for digest in few))
             target.known_blobs.update(some)
 
     async def _copy_blob(self, source: SyncSide, target: SyncSide, digest: str, session_id: str) -> None:

@@ -47,10 +47,10 @@ class FolderMap:
         self, pairs: Iterable[FolderPair], source: Sequence[t.SyncFolder], target: Sequence[t.SyncFolder]
     ) -> None:
         self._pairs = sorted(pairs, key=lambda pair: len(pair.source), reverse=True)
-        self._repositories = {it.cwd: it for it in source}
+        self._repositories = {folder.cwd: folder for folder in source}
         roots: dict[str, set[str]] = {}
-        for it in target:
-            roots.setdefault(it.remote, set()).add(it.root)
+        for folder in target:
+            roots.setdefault(folder.remote, set()).add(folder.root)
         self._roots = {remote: next(iter(folders)) for remote, folders in roots.items() if len(folders) == 1}
 
     def target_of(self, cwd: str) -> str:

@@ -51,7 +51,7 @@ async def keep_together(
             await changed.wait()
             await asyncio.sleep(_SETTLE_SECONDS)
 
-    tasks = [asyncio.ensure_future(it) for it in (watch(here), watch(there), sync_again())]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in (watch(here), watch(there), sync_again())]
     try:
         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         for task in finished:

@@ -68,7 +68,9 @@ class Encryptor:
         self._age = _age()
         self._passphrase = encryption.passphrase
         self._recipients = [
-            self._recipient(it) for given in encryption.recipients for it in _recipients_in(given)
+            self._recipient(recipient)
+            for given in encryption.recipients
+            for recipient in _recipients_in(given)
         ]
 
     def encrypt(self, source: BinaryIO, target: BinaryIO) -> None:
@@ -119,7 +121,7 @@ def decrypted(source: BinaryIO, path: str, target: BinaryIO, keys: DecryptionKey
         return
     if not keys.identities:
         raise IdentityNeededError(path, "", "Name the file with the private key: --identity FILE.")
-    identities = [it for name in keys.identities for it in _identities_in(age, name)]
+    identities = [identity for name in keys.identities for identity in _identities_in(age, name)]
     try:
         age.decrypt_io(source, target, identities)
     except age.DecryptError as error:
@@ -179,7 +181,7 @@ def _identities_in(age: Any, name: str) -> list[Any]:
     secrets = [line.strip() for line in text.splitlines() if line.strip().startswith(_SECRET)]
     try:
         if secrets:
-            return [age.x25519.Identity.from_str(it) for it in secrets]
+            return [age.x25519.Identity.from_str(secret) for secret in secrets]
         return [age.ssh.Identity.from_buffer(data)]
     except age.IdentityError as error:
         raise InvalidKeyError(

@@ -18,14 +18,14 @@ _decode = msgspec.json.Decoder(t.PromptCopy).decode
 
 async def read_prompts(here: Daemon) -> tuple[bytes, int]:
     """Return the history of a daemon as lines, and the number of prompts."""
-    lines = [_encode(it) async for it in _all(here)]
+    lines = [_encode(prompt) async for prompt in _all(here)]
     return b"".join(line + b"\n" for line in lines), len(lines)
 
 
 async def restore_prompts(here: Daemon, data: bytes, *, is_dry_run: bool) -> int:
     """Add the prompts of a backup that a daemon lacks. Return their number. A line that is no prompt is left out."""
-    present = {_key(it) async for it in _all(here)}
-    lacking = [it for it in _decoded(data) if _key(it) not in present]
+    present = {_key(prompt) async for prompt in _all(here)}
+    lacking = [prompt for prompt in _decoded(data) if _key(prompt) not in present]
     if is_dry_run:
         return len(lacking)
     added = 0
@@ -38,9 +38,10 @@ async def _all(here: Daemon) -> AsyncIterator[t.PromptCopy]:
     cursor: str | None = None
     while True:
         page = await here.call(m.HISTORY_LIST, t.HistoryListParams(cursor=cursor, limit=_PAGE))
-        for it in page.prompts:
+        for prompt in page.prompts:
             yield t.PromptCopy(
-                prompt=it.prompt, created_at=it.created_at, cwd=it.cwd, session_id=it.session_id, entry_id=it.entry_id
+                prompt=prompt.prompt, created_at=prompt.created_at, cwd=prompt.cwd, session_id=prompt.session_id,
+                entry_id=prompt.entry_id,
             )  # fmt: skip
         if (cursor := page.next_cursor) is None:
             return
@@ -57,12 +58,12 @@ def _decoded(data: bytes) -> Iterator[t.PromptCopy]:
 def _pages(prompts: Sequence[t.PromptCopy]) -> Iterator[list[t.PromptCopy]]:
     page: list[t.PromptCopy] = []
     size = 0
-    for it in prompts:
+    for prompt in prompts:
         if page and (len(page) == _PAGE or size > _MAX_BYTES):
             yield page
             page, size = [], 0
-        page.append(it)
-        size += len(it.prompt)
+        page.append(prompt)
+        size += len(prompt.prompt)
     if page:
         yield page
 

@@ -142,12 +142,12 @@ class Bundle:
         self.is_encrypted = is_encrypted
         self._spool = spool
         self._members = members
-        self._sessions = {(it.session_id, it.trash_id): it for it in manifest.sessions}
+        self._sessions = {(session.session_id, session.trash_id): session for session in manifest.sessions}
 
     @property
     def positions(self) -> t.SyncPositionsResult:
         """The positions of its sessions. Those of the trash are left out."""
-        stored = [position_of(it) for it in self.manifest.sessions if it.state == "stored"]
+        stored = [position_of(session) for session in self.manifest.sessions if session.state == "stored"]
         return t.SyncPositionsResult(
             digest="", session_count=len(stored), sessions=stored, folders=self.manifest.folders, left_out=[]
         )  # fmt: skip
@@ -155,7 +155,7 @@ class Bundle:
     @property
     def trashed(self) -> list[BundledSession]:
         """The sessions that were in the trash."""
-        return [it for it in self.manifest.sessions if it.state == "trashed"]
+        return [session for session in self.manifest.sessions if session.state == "trashed"]
 
     def names_below(self, prefix: str) -> list[str]:
         """Return the names of members that begin with a text."""
@@ -229,8 +229,8 @@ class Bundle:
         keys = run(key_page(tree, read, 0, tree.committed)).keys
         header = tree.header
         return t.SyncIdsResult(
-            seqs=[it.seq for it in keys], ids=[it.id for it in keys], hashes=[it.hash for it in keys],
-            parents=[it.parent for it in keys], next_after=None, log_id="bundle", last_seq=tree.seq,
+            seqs=[key.seq for key in keys], ids=[key.id for key in keys], hashes=[key.hash for key in keys],
+            parents=[key.parent for key in keys], next_after=None, log_id="bundle", last_seq=tree.seq,
             leaf_id=tree.leaf_id, tag_seqs=tag_rows(tree, read),
             header_tags=list(header.tags or ()) if header is not None else [],
         )  # fmt: skip

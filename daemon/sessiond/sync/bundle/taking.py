@@ -49,7 +49,7 @@ async def take_bundle(
         is_dry_run=is_dry_run,
     )  # fmt: skip
     options = SyncOptions(
-        push=False, drafts=True, session_ids={it.session_id for it in theirs.sessions}, undelete=True,
+        push=False, drafts=True, session_ids={session.session_id for session in theirs.sessions}, undelete=True,
         pairs=pairs, is_dry_run=is_dry_run, name="the bundle",
     )  # fmt: skip
     mine = await here.call(m.SYNC_POSITIONS, t.SyncPositionsParams(include_drafts=True))
@@ -63,7 +63,7 @@ async def take_trash(here: Daemon, bundle: Bundle, report: TakenReport) -> None:
     async for row in trash_rows(here):
         rows.setdefault(row.session_id, []).append(row.trash_id)
     mine = await here.call(m.SYNC_POSITIONS, t.SyncPositionsParams(include_drafts=True))
-    in_use = {it.session_id for it in mine.sessions if it.state == "stored"}
+    in_use = {session.session_id for session in mine.sessions if session.state == "stored"}
     restoring = _TrashRestore(here, bundle, report)
     for session in bundle.trashed:
         report.session_count += 1

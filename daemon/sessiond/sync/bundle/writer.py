@@ -44,7 +44,9 @@ class BundleWriter:
 
     def __init__(self, archive: ArchiveWriter, positions: Iterable[t.SyncPosition]) -> None:
         self._archive = archive
-        self._positions: Mapping[str, t.SyncPosition] = {it.session_id: it for it in positions}
+        self._positions: Mapping[str, t.SyncPosition] = {
+            position.session_id: position for position in positions
+        }
         self._stored: dict[str, _Open] = {}
         self._all: list[_Open] = []
 
@@ -73,14 +75,13 @@ class BundleWriter:
 
     def finish(self, kind: Kind, created_at: str, folders: list[t.SyncFolder]) -> Manifest:
         """Write the manifest and the end of the archive, and return the manifest."""
-        for it in self._all:
-            it.session.line_count, it.session.digest = it.lines.count, it.lines.digest
-        sessions = [it.session for it in self._all]
-        cwds = {it.cwd for it in sessions}
-        members = {name: Member(*it) for name, it in self._archive.sizes_and_hashes.items()}
-        manifest = Manifest(
-            kind, created_at, f"sessiond {__version__}", sessions, [it for it in folders if it.cwd in cwds], members
-        )  # fmt: skip
+        for opened in self._all:
+            opened.session.line_count, opened.session.digest = opened.lines.count, opened.lines.digest
+        sessions = [opened.session for opened in self._all]
+        cwds = {session.cwd for session in sessions}
+        members = {name: Member(*facts) for name, facts in self._archive.sizes_and_hashes.items()}
+        used = [folder for folder in folders if folder.cwd in cwds]
+        manifest = Manifest(kind, created_at, f"sessiond {__version__}", sessions, used, members)
         self._archive.add(NAME, msgspec.json.encode(manifest))
         self._archive.close()
         return manifest
@@ -103,7 +104,9 @@ class BundleWriter:
     def missing(self, params: t.BlobMissingParams) -> t.BlobMissingResult:
         """Return the blobs that were not written yet."""
         written = self._archive.sizes_and_hashes
-        return t.BlobMissingResult(hashes=[it for it in params.hashes if blob_name(it) not in written])
+        return t.BlobMissingResult(
+            hashes=[digest for digest in params.hashes if blob_name(digest) not in written]
+        )
 
     def _answer(self, params: t.Wire) -> t.Wire:
         match params:
