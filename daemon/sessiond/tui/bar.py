@@ -26,10 +26,10 @@ class Bar(Widget):
     def render_line(self, y: int) -> Strip:
         """Return the line in the columns of the widget."""
         columns = self.size.width
-        right = self._right if sum(cell_len(it.text) for it in self._right) < columns else []
-        room = columns - sum(cell_len(it.text) for it in right)
+        right = self._right if sum(cell_len(segment.text) for segment in self._right) < columns else []
+        room = columns - sum(cell_len(segment.text) for segment in right)
         parts = []
-        for it in self._left:
-            parts.append(Segment(self._renderer.fit(it.text, room), it.style))
+        for segment in self._left:
+            parts.append(Segment(self._renderer.fit(segment.text, room), segment.style))
             room -= cell_len(parts[-1].text)
         return Strip([*parts, Segment(" " * max(room, 0)), *right]).adjust_cell_length(columns)

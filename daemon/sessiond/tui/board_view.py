@@ -55,7 +55,7 @@ class BoardView(ScrollView, can_focus=True):
         """Show other rows. The selected session stays selected if it is among them."""
         selected = self.selected
         self.rows = rows
-        ids = [it.session_id for it in rows]
+        ids = [row.session_id for row in rows]
         self.at = ids.index(selected) if selected in ids else min(self.at, max(len(rows) - 1, 0))
         self.virtual_size = Size(self.size.width, len(rows))
         self.step(0)
@@ -81,12 +81,12 @@ class BoardView(ScrollView, can_focus=True):
             return
         self._added_for = (columns, self.rows)
         rows = []
-        for it in self.rows:
+        for row in self.rows:
             facts = session_facts(
-                title=it.title, first_prompt=None, cwd=it.cwd, home=self._home, updated_at=it.updated_at,
-                agent="" if it.agent is None else names.short_name_of(it.agent), last_words=it.last_words,
+                title=row.title, first_prompt=None, cwd=row.cwd, home=self._home, updated_at=row.updated_at,
+                agent="" if row.agent is None else names.short_name_of(row.agent), last_words=row.last_words,
             )  # fmt: skip
-            rows.append((Strip(self._segments(it, columns, ())).text, facts, it.session_id))
+            rows.append((Strip(self._segments(row, columns, ())).text, facts, row.session_id))
         self._added = distinctions(rows)
 
     def _segments(self, row: BoardRow, columns: int, added: Sequence[str]) -> list[Segment]:
@@ -101,14 +101,14 @@ class BoardView(ScrollView, can_focus=True):
             (human.ago(row.updated_at, self._now()), _AGE, DIM),
         ]
         right = []
-        if any(it.tokens for it in self.rows):
+        if any(other.tokens for other in self.rows):
             right.append(("" if row.tokens is None else human.amount(row.tokens), _TOKENS))
-        if any(it.cost for it in self.rows):
+        if any(other.cost for other in self.rows):
             right.append(("" if row.cost is None else human.money(row.cost), _COST))
         used = _STATE + 2
         shown = {0}
         for place in (
-            (2, 1, 3) if any(it.agent for it in self.rows) else (2, 3)
+            (2, 1, 3) if any(other.agent for other in self.rows) else (2, 3)
         ):  # the most important one first
             if columns - used - left[place][1] - 2 >= _LEAST_TEXT:
                 used += left[place][1] + 2

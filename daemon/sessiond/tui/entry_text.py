@@ -42,7 +42,11 @@ def render_entry(
     )  # fmt: skip
     group = Group(*_parts(entry, label, now))
     return [
-        [Segment(_harmless(it.text, renderer), it.style) for it in line if it.text and not it.control]
+        [
+            Segment(_harmless(segment.text, renderer), segment.style)
+            for segment in line
+            if segment.text and not segment.control
+        ]
         for line in console.render_lines(group, pad=False)
     ]
 
@@ -64,12 +68,12 @@ def _parts(entry: dict[str, Any], label: str | None, now: float) -> Iterator[Ren
     )
     time = str(entry.get("timestamp") or "")
     about = [f"{time[:19].replace('T', ' ')} ({human.ago(time, now)})" if time else ""]
-    about += [str(message.get(it) or "") for it in ("model", "toolName")]
+    about += [str(message.get(name) or "") for name in ("model", "toolName")]
     if message.get("stopReason") not in (None, "stop", "toolUse"):
         about.append(str(message["stopReason"]))
     if message.get("isError") is True:
         about.append("failed")
-    yield Text(" · ".join(one_line(it) for it in about if it), style=DIM)
+    yield Text(" · ".join(one_line(text) for text in about if text), style=DIM)
     if label:
         yield Text(f"[{one_line(label)}]", style=LABEL)
     left = MAX_CHARACTERS
@@ -100,7 +104,7 @@ def _text_parts(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "markdown", str(entry.get("summary") or "")
     elif entry.get("content"):
         yield from _content(entry["content"], "markdown")
-    elif found := next((entry[it] for it in _TITLES if isinstance(entry.get(it), str)), None):
+    elif found := next((entry[title] for title in _TITLES if isinstance(entry.get(title), str)), None):
         yield "plain", found
     else:
         omitted = ("type", "id", "parentId", "timestamp")

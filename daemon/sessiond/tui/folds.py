@@ -36,7 +36,7 @@ class Folds:
         """Compute the lines again, of other rows if they are given."""
         self.rows = self.rows if rows is None else rows  # empty rows are false
         folded = self._toggled ^ self.rows.branches if self._folds_branches else self._toggled
-        places = sorted(place for it in folded if (place := self.rows.places.get(it)) is not None)
+        places = sorted(place for entry_id in folded if (place := self.rows.places.get(entry_id)) is not None)
         if not places:
             self.lines = range(len(self.rows))
             return

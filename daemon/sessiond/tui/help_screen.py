@@ -40,7 +40,7 @@ class HelpScreen(ModalScreen[None]):
         for title, actions in GROUPS:
             lines += [
                 [Segment(title, TITLE)],
-                *([Segment(f"  {' '.join(it.keys):<16}{it.description}")] for it in actions),
+                *([Segment(f"  {' '.join(action.keys):<16}{action.description}")] for action in actions),
                 [],
             ]
         lines.append(

@@ -34,12 +34,12 @@ class Matches:
                 for name, role, text in zip(rows.ids, rows.roles, rows.previews, strict=True)
                 if _has(f"{role} {text} {labels.get(name, '')}".casefold(), words)
             )
-        self._places = sorted(rows.places[it] for it in self.ids if it in rows.places)
+        self._places = sorted(rows.places[entry_id] for entry_id in self.ids if entry_id in rows.places)
 
     def found(self, ids: set[str], rows: Rows) -> None:
         """Use the matches that the daemon has found in the complete text."""
         self.ids = ids
-        self._places = sorted(rows.places[it] for it in ids if it in rows.places)
+        self._places = sorted(rows.places[entry_id] for entry_id in ids if entry_id in rows.places)
 
     def next(self, place: int, step: int) -> int:
         """Return the next match in a direction (-1 or 1), cyclically; `NOWHERE` when there is none."""

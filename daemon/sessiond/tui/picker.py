@@ -97,12 +97,13 @@ class Sessions(ScrollView):
             return
         self._added_for = (columns, self.sessions)
         rows = []
-        for it in self.sessions:
+        for session in self.sessions:
             facts = session_facts(
-                title=it.title, first_prompt=it.first_prompt, cwd=it.cwd, home=self._home,
-                agent=names.short_name_of(it.origin.agent) if it.origin else "", updated_at=it.updated_at,
+                title=session.title, first_prompt=session.first_prompt, cwd=session.cwd, home=self._home,
+                agent=names.short_name_of(session.origin.agent) if session.origin else "",
+                updated_at=session.updated_at,
             )  # fmt: skip
-            rows.append((self._line(it, columns).text, facts, it.session_id))
+            rows.append((self._line(session, columns).text, facts, session.session_id))
         self._added = distinctions(rows)
 
     def _line(self, session: Choice, columns: int, added: Sequence[str] = ()) -> Strip:
@@ -114,7 +115,7 @@ class Sessions(ScrollView):
         end = f"  {renderer.distinction(added)}" if added else ""
         title = renderer.fit(title, max(min(room * 2 // 3, room - cell_len(end)), 1))
         parts = [Segment(f"{age}  ", DIM), Segment(title), Segment(end, LABEL), Segment(f"  {where}", DIM)]
-        return Strip([it for it in parts if it.text]).adjust_cell_length(columns)
+        return Strip([part for part in parts if part.text]).adjust_cell_length(columns)
 
     def on_click(self, event: Click) -> None:
         """Select the session under the mouse, and send `Chosen`."""

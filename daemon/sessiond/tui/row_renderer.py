@@ -104,13 +104,13 @@ class RowRenderer:
             Segment(f"[{self.fit(label, label_columns(columns))}] " if label else "", LABEL),
         ]
         more = f"  ({hidden:,} more)" if hidden else ""
-        used = sum(cell_len(it.text) for it in parts)
-        room = columns - used - cell_len(more) - sum(cell_len(it.text) for it in right)
+        used = sum(cell_len(part.text) for part in parts)
+        room = columns - used - cell_len(more) - sum(cell_len(segment.text) for segment in right)
         text = self.fit(self.safe(rows.previews[place]), max(room, 0))
         parts += [Segment(text, MATCH if is_match else text_style), Segment(more, DIM)]
         used += cell_len(text) + cell_len(more)
-        parts.append(Segment(" " * max(columns - used - sum(cell_len(it.text) for it in right), 0)))
-        return [it for it in [*parts, *right] if it.text]
+        parts.append(Segment(" " * max(columns - used - sum(cell_len(segment.text) for segment in right), 0)))
+        return [segment for segment in [*parts, *right] if segment.text]
 
     def _right(self, time: str, now: float, columns: int, *, is_tip: bool) -> list[Segment]:
         parts = [Segment(f"  {self.signs.tip}", LEAF)] if is_tip else []

@@ -105,6 +105,6 @@ class Search:
             page = await self._browser.daemon.tree(
                 question.session_id, filter=question.filter, query=query, cursor=cursor, limit=_PAGE
             )
-            found.update(it.id for it in page.nodes)
+            found.update(node.id for node in page.nodes)
             if (cursor := page.next_cursor) is None:
                 return found

@@ -110,8 +110,10 @@ class Top(FullScreen[str | None]):
 
 def summary(rows: Sequence[BoardRow]) -> str:
     """Return the counts and the sums of a board: `2 working, 1 waiting, 1.2M tokens, $3.10`."""
-    counts = [f"{number:,} {state}" for state in STATES if (number := sum(it.state == state for it in rows))]
-    tokens, cost = sum(it.tokens or 0 for it in rows), sum(it.cost or 0 for it in rows)
+    counts = [
+        f"{number:,} {state}" for state in STATES if (number := sum(row.state == state for row in rows))
+    ]
+    tokens, cost = sum(row.tokens or 0 for row in rows), sum(row.cost or 0 for row in rows)
     if tokens:
         counts.append(f"{human.amount(tokens)} tokens")
     if cost:

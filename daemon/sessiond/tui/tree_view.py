@@ -184,7 +184,7 @@ class TreeView(ScrollView, can_focus=True):
             is_tip=place == self.rows.tip, is_match=self.rows.ids[place] in self.matches,
         )  # fmt: skip
         if place == self.place:
-            segments = [Segment("".join(it.text for it in segments), CURSOR)]
+            segments = [Segment("".join(segment.text for segment in segments), CURSOR)]
         return Strip(segments).adjust_cell_length(columns)
 
     def on_resize(self, _event: Resize) -> None:
