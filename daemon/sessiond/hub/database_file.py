@@ -177,7 +177,7 @@ class OptionalRecords:
 
     def change(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Call `work` with the connection in a transaction. See `read`."""
-        self.read(lambda it: in_transaction(it, lambda: work(it)), None)
+        self.read(lambda connection: in_transaction(connection, lambda: work(connection)), None)
 
     def close(self) -> None:
         """Close the database file. Later calls raise `Draining`."""

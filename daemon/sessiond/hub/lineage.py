@@ -56,8 +56,8 @@ class Lineage:
             # The request itself has succeeded, so it does not fail for this: the last known list is used.
             log.warning("Cannot count the forks: %s", refusal)
             return
-        self._ids = {it.path: it.session_id for it in sessions if it.path is not None}
-        parents = (self._id_of(it.parent_path or it.parent_session_id) for it in sessions)
+        self._ids = {session.path: session.session_id for session in sessions if session.path is not None}
+        parents = (self._id_of(session.parent_path or session.parent_session_id) for session in sessions)
         self._forks = Counter(name for name in parents if name is not None)
 
     def _id_of(self, named: str | None) -> str | None:

@@ -26,7 +26,9 @@ class LogRepairs:
     async def trash_old_drafts(self, max_age: float) -> int:
         """Trash unanswered drafts older than `max_age` seconds. Returns their number."""
         oldest = time.time_ns() - int(max_age * 1e9)
-        old = [it.ref for it in await self._files.list() if it.draft and it.modified_ns < oldest]
+        old = [
+            stored.ref for stored in await self._files.list() if stored.draft and stored.modified_ns < oldest
+        ]
         return sum([await self.trash_draft(ref) is not None for ref in old])
 
     async def trash_draft(self, ref: str) -> str | None:

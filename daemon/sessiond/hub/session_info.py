@@ -110,7 +110,13 @@ from_json = msgspec.json.Decoder(t.ListedSession).decode
 def session_result(session: t.SessionInfo, tree: Tree, *, duplicate: bool = False) -> t.SessionResult:
     """Return the session info together with the problems of its file."""
     problems = [
-        t.Problem(kind=it.kind, line=it.line, byte_offset=it.offset, message=it.reason, severity=it.severity)
-        for it in tree.problems
+        t.Problem(
+            kind=problem.kind,
+            line=problem.line,
+            byte_offset=problem.offset,
+            message=problem.reason,
+            severity=problem.severity,
+        )
+        for problem in tree.problems
     ]
     return t.SessionResult(session=session, problems=problems, duplicate=duplicate)

@@ -35,7 +35,7 @@ class Trash:
             for store in (self._stored, self._memory)
             for log in await store.trashed()
         ]
-        return sorted(found, key=lambda it: (it.log.trashed_at, it.log.ref), reverse=True)
+        return sorted(found, key=lambda trashed: (trashed.log.trashed_at, trashed.log.ref), reverse=True)
 
     async def find(self, name: str) -> InTrash | None:
         """Return the most recently trashed log with this session id, original ref or ref in the trash.
@@ -43,16 +43,21 @@ class Trash:
         Raises `StorageFailed`.
         """
         return next(
-            (it for it in await self.list() if name in (it.log.session_id, it.log.origin, it.log.ref)), None
+            (
+                trashed
+                for trashed in await self.list()
+                if name in (trashed.log.session_id, trashed.log.origin, trashed.log.ref)
+            ),
+            None,
         )
 
     async def deleted_as(self, trash_id: str) -> InTrash | None:
         """Return the log with this id in the trash. The id is compared only. Raises `StorageFailed`."""
-        return next((it for it in await self.list() if it.log.trash_id == trash_id), None)
+        return next((trashed for trashed in await self.list() if trashed.log.trash_id == trash_id), None)
 
     async def last_deleted(self, session_id: str) -> InTrash | None:
         """Return the most recently trashed log with this session id. Raises `StorageFailed`."""
-        return next((it for it in await self.list() if it.log.session_id == session_id), None)
+        return next((trashed for trashed in await self.list() if trashed.log.session_id == session_id), None)
 
     async def beginning(self, name: str, *, shortest: int) -> Sequence[InTrash]:
         """Return the trashed logs whose session id begins with `name`, the most recently trashed first.
@@ -66,4 +71,4 @@ class Trash:
         """
         if len(name) < shortest:
             return []
-        return [it for it in await self.list() if it.log.session_id.startswith(name)]
+        return [trashed for trashed in await self.list() if trashed.log.session_id.startswith(name)]

@@ -77,7 +77,10 @@ class Upkeep:
         Each open session holds its tree in memory.
         """
         latest = time.monotonic() - LEAST_IDLE_SECONDS
-        idle = sorted((it for it in self._open.all() if not it.is_in_use), key=lambda it: it.used_at)
+        idle = sorted(
+            (session for session in self._open.all() if not session.is_in_use),
+            key=lambda session: session.used_at,
+        )
         for live in idle[: max(0, len(idle) - MAX_IDLE_SESSIONS)]:
             if live.used_at > latest:
                 return

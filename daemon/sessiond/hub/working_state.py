@@ -14,8 +14,8 @@ async def working_state(hub: Hub, live: LiveSession, point: Point) -> t.WorkingS
     return t.WorkingState(
         session_id=live.session_id, plan=state.plan,
         key_decisions=[
-            t.Decision(decision=it.decision, rationale=it.rationale, timestamp=it.timestamp)
-            for it in state.decisions
+            t.Decision(decision=decision.decision, rationale=decision.rationale, timestamp=decision.timestamp)
+            for decision in state.decisions
         ],
         latest_artifacts=dict(state.artifacts), tokens_used=state.tokens_used, turn_count=state.turn_count,
         tags=list(state.tags),

@@ -34,24 +34,31 @@ def former_folders(
         The folders, each with its session ids, the most recently updated first.
     """
     here = PurePosixPath(cwd)
-    folders = {it.cwd for it in sessions if it.cwd.startswith("/") and it.cwd != cwd}
+    folders = {session.cwd for session in sessions if session.cwd.startswith("/") and session.cwd != cwd}
     rules = (
-        ("This terminal was there.", [it for it in folders if it == remembered]),
-        ("It has the same name.", [it for it in folders if PurePosixPath(it).name == here.name]),
-        ("It was beside this one.", [it for it in folders if PurePosixPath(it).parent == here.parent]),
+        ("This terminal was there.", [folder for folder in folders if folder == remembered]),
+        ("It has the same name.", [folder for folder in folders if PurePosixPath(folder).name == here.name]),
+        (
+            "It was beside this one.",
+            [folder for folder in folders if PurePosixPath(folder).parent == here.parent],
+        ),
     )
     for (message, alike), limit in zip(rules, (1, MAX_FOLDERS, 1), strict=True):
-        gone = sorted(it for it in alike if not _is_there(it))
+        gone = sorted(folder for folder in alike if not _is_there(folder))
         if gone:
-            return [_former(sessions, it, message) for it in gone] if len(gone) <= limit else []
+            return [_former(sessions, folder, message) for folder in gone] if len(gone) <= limit else []
     return []
 
 
 def _former(sessions: Sequence[t.ListedSession], cwd: str, message: str) -> t.FormerFolder:
-    there = sorted((it for it in sessions if it.cwd == cwd), key=lambda it: it.updated_at, reverse=True)
+    there = sorted(
+        (session for session in sessions if session.cwd == cwd),
+        key=lambda session: session.updated_at,
+        reverse=True,
+    )
     return t.FormerFolder(
         cwd=cwd,
-        session_ids=[it.session_id for it in there[:MAX_SESSIONS]],
+        session_ids=[session.session_id for session in there[:MAX_SESSIONS]],
         session_count=len(there),
         message=message,
     )

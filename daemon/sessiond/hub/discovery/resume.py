@@ -86,7 +86,7 @@ class ResumeService:
         self, params: t.ContinueParams, terminal: t.Terminal | None, command: CommandRecord | None
     ) -> Continued:
         crumbs = [] if terminal is None else await self._files.read_breadcrumbs(terminal.id)
-        here = next((it for it in crumbs if it.cwd == params.cwd), None)
+        here = next((crumb for crumb in crumbs if crumb.cwd == params.cwd), None)
         if here is not None and (live := await self._follow(here)) is not None:
             return Continued(live, "breadcrumb", "Last session used in this terminal.", created=False)
         gone = "" if here is None else " The last session of this terminal does not exist anymore."
@@ -121,9 +121,9 @@ class ResumeService:
         sessions = await self._index.all_sessions(cwd=params.cwd)
         if not params.project:
             return sessions
-        known = {it.session_id for it in sessions}
+        known = {session.session_id for session in sessions}
         others = await self._index.all_sessions(project=params.cwd)
-        return [*sessions, *(it for it in others if it.session_id not in known)]
+        return [*sessions, *(session for session in others if session.session_id not in known)]
 
     async def _moved_here(
         self, crumbs: Sequence[Breadcrumb], sessions: Sequence[t.ListedSession]
@@ -140,7 +140,11 @@ class ResumeService:
     async def _former_folders(self, cwd: str, crumb: Breadcrumb | None) -> list[t.FormerFolder]:
         """Return possible former names of a folder without sessions; see `renamed_folders`."""
         sessions = await self._index.all_sessions()
-        ours = [it for it in sessions if it.message_count and self._files.keeps(it.path or it.session_id)]
+        ours = [
+            session
+            for session in sessions
+            if session.message_count and self._files.keeps(session.path or session.session_id)
+        ]
         remembered = None if crumb is None else crumb.cwd
         return await asyncio.to_thread(renamed_folders.former_folders, ours, cwd, remembered)
 

@@ -49,9 +49,11 @@ def choose(
         newest, folder = free[0], free[0].cwd
         passed = len(
             [
-                it
-                for it in here
-                if it.cwd == folder and it.updated_at > newest.updated_at and it.session_id in held
+                session
+                for session in here
+                if session.cwd == folder
+                and session.updated_at > newest.updated_at
+                and session.session_id in held
             ]
         )
         others = f" {passed} newer are attached to other terminals." if passed else ""
@@ -70,4 +72,4 @@ def _is_automated(session: t.ListedSession) -> bool:
 
 def follows(cwd: str, session_id: str | None, sessions: Sequence[t.ListedSession]) -> bool:
     """Return whether a breadcrumb for a folder that no longer exists names one of these sessions, which was moved."""
-    return any(it.session_id == session_id for it in sessions) and not Path(cwd).exists()
+    return any(session.session_id == session_id for session in sessions) and not Path(cwd).exists()

@@ -131,7 +131,7 @@ class Terminals:
 
 
 def _ended(holds: Sequence[Hold]) -> list[Hold]:
-    return [it for it in holds if not is_running(it.process)]
+    return [hold for hold in holds if not is_running(hold.process)]
 
 
 def _eldest(known: Process, named: Process | None) -> Process:

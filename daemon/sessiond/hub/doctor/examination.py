@@ -38,12 +38,12 @@ def result_of(scope: Scope, findings: Sequence[t.Finding], per_kind: int) -> t.D
         per_kind: The most findings of one kind and severity to list. Those that were not fixed come first.
     """
     groups: dict[tuple[str, str], list[t.Finding]] = {}
-    for it in findings:
-        groups.setdefault((it.kind, it.severity), []).append(it)
+    for finding in findings:
+        groups.setdefault((finding.kind, finding.severity), []).append(finding)
     counts = [
         t.FindingCount(
             kind=kind, severity=severity, count=len(group) + scope.unlisted[kind, severity],
-            fixed_count=sum(it.fixed is True for it in group),
+            fixed_count=sum(finding.fixed is True for finding in group),
         )
         for (kind, severity), group in groups.items()
     ]  # fmt: skip
@@ -52,14 +52,14 @@ def result_of(scope: Scope, findings: Sequence[t.Finding], per_kind: int) -> t.D
         blob_bytes=scope.blob_bytes,
     )  # fmt: skip
     return t.DoctorResult(
-        findings=[it for group in groups.values() for it in sorted(group, key=_is_fixed)[:per_kind]],
+        findings=[finding for group in groups.values() for finding in sorted(group, key=_is_fixed)[:per_kind]],
         counts=counts, examined=examined, healthy=is_healthy(counts),
     )  # fmt: skip
 
 
 def is_healthy(counts: Iterable[t.FindingCount]) -> bool:
     """Return whether all findings are notes or were fixed."""
-    return all(it.severity == "note" or it.fixed_count == it.count for it in counts)
+    return all(count.severity == "note" or count.fixed_count == count.count for count in counts)
 
 
 def _is_fixed(finding: t.Finding) -> bool:

@@ -83,7 +83,7 @@ async def examine_and_fix(
         refuse_unless_absolute(path, "one of paths")
         if not os.path.lexists(path):
             raise IncompatibleParams(f"{path} does not exist")
-    scope = Scope(locations, config, only=[os.path.realpath(it) for it in params.paths])
+    scope = Scope(locations, config, only=[os.path.realpath(path) for path in params.paths])
     if params.secrets:
         if params.fix:
             raise IncompatibleParams(
@@ -93,10 +93,10 @@ async def examine_and_fix(
 
         await find_secrets(scope, hub.stores, report)
         return await asyncio.to_thread(
-            result_of, scope, [it.finding for it in scope.found], params.findings_per_kind
+            result_of, scope, [finding.finding for finding in scope.found], params.findings_per_kind
         )
     await step_through(examine(scope), lambda: report(*scope.progress))
-    findings = [it.finding for it in scope.found]
+    findings = [finding.finding for finding in scope.found]
     if params.fix:
         fixing = _Fixing(hub, scope)
         for number, found in enumerate(scope.found):

@@ -89,7 +89,7 @@ def _inside(scope: Scope, folder: Path) -> Iterator[_Entry]:
     """
     try:
         with os.scandir(folder) as names:
-            entries = sorted(names, key=lambda it: it.name)
+            entries = sorted(names, key=lambda item: item.name)
     except FileNotFoundError:
         return
     except NotADirectoryError:
@@ -137,7 +137,9 @@ def _check_state(scope: Scope) -> Iterator[None]:
             for hold in _inside(scope, Path(entry.path)):
                 if not _is_leftover(scope, hold):
                     _check_hold(scope, hold)
-        elif quarantined := next((it for it in _QUARANTINED_OF_STATE if it.fullmatch(entry.name)), None):
+        elif quarantined := next(
+            (pattern for pattern in _QUARANTINED_OF_STATE if pattern.fullmatch(entry.name)), None
+        ):
             scope.add("quarantinedDatabase", _QUARANTINED_OF_STATE[quarantined], entry.path)
         elif not _OF_STATE.fullmatch(entry.name) and not _is_top(scope, entry.path):
             scope.add("unknownFile", "it is not a file of sessiond", entry.path)
@@ -158,7 +160,7 @@ def _check_hold(scope: Scope, entry: _Entry) -> None:
 
 def _check_data(scope: Scope) -> Iterator[None]:
     known = (scope.sessions_folder, scope.drafts, scope.trash, scope.blobs_folder, scope.data / paths.EXPORTS)
-    folders = {str(it) for it in known}
+    folders = {str(path) for path in known}
     for entry in _inside(scope, scope.data):
         if _QUARANTINED_HISTORY.fullmatch(entry.name):
             scope.add("quarantinedDatabase", "it is a damaged history of prompts", entry.path)
@@ -179,9 +181,11 @@ def _is_top(scope: Scope, path: str) -> bool:
     """
     locations = scope.locations
     return os.path.realpath(path) in {
-        os.path.realpath(it) for it in (locations.data, locations.state, locations.runtime, locations.config)
+        os.path.realpath(folder)
+        for folder in (locations.data, locations.state, locations.runtime, locations.config)
     } | {
-        os.path.realpath(os.path.join(locations.state, it)) for it in ("terminal-sessions", "terminal-holds")
+        os.path.realpath(os.path.join(locations.state, name))
+        for name in ("terminal-sessions", "terminal-holds")
     }
 
 

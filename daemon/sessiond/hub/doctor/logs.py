@@ -106,7 +106,7 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[Fil
     for folder in folders:
         try:
             with os.scandir(folder) as entries:
-                names = sorted(entries, key=lambda it: it.name)
+                names = sorted(entries, key=lambda item: item.name)
         except OSError as error:
             if not own:  # the check of folders reports those of the data folder
                 scope.add("unreadable", f"it cannot be listed: {error.strerror}", folder)

@@ -70,8 +70,8 @@ async def find_secrets(scope: Scope, stores: Sequence[Store], report: ReportPerc
     if scope.only:
         blobs_of_files = stores[0].blobs
         logs = [
-            _Log(it.path, it.size, None, partial(_slices, it.path), (blobs_of_files,))
-            for it in all_logs(scope)
+            _Log(log.path, log.size, None, partial(_slices, log.path), (blobs_of_files,))
+            for log in all_logs(scope)
         ]
         contents = [_Contents(logs, blobs_of_files)]
     else:
@@ -86,7 +86,7 @@ async def find_secrets(scope: Scope, stores: Sequence[Store], report: ReportPerc
 
 
 async def _contents(store: Store) -> _Contents:
-    trashed = {it.ref: it.session_id for it in await store.trashed()}
+    trashed = {trashed.ref: trashed.session_id for trashed in await store.trashed()}
     logs = []
     for stored in await store.list():
         beside = store.blobs_beside(stored.ref)
@@ -102,7 +102,7 @@ async def _contents(store: Store) -> _Contents:
         logs.append(
             _Log(_path(ref), 0, of, partial(store.scan, ref), (store.blobs,), is_session=ref in trashed)
         )
-    return _Contents(logs, store.blobs, [(it.hash, it.size) for it in await store.blobs.list()])
+    return _Contents(logs, store.blobs, [(blob.hash, blob.size) for blob in await store.blobs.list()])
 
 
 def _path(ref: str) -> str | None:
@@ -127,7 +127,7 @@ class _Search:
         self._redactor = Redactor(self._keys)
         self._in_blobs: dict[bytes, tuple[tuple[str, int], ...]] = {}
         """The kinds of secrets in each blob that was searched, by its hash."""
-        sizes = (it.size for content in contents for it in content.logs)
+        sizes = (log.size for content in contents for log in content.logs)
         self._total = sum(sizes) + sum(size for content in contents for _, size in content.listed) or 1
         self._done = 0
 

@@ -39,7 +39,7 @@ def describe_all(
         records: The records of imported files.
         followed: Returns the state of a followed agent by name, or None.
     """
-    return [_describe(it, environ, records, followed(it.name)) for it in agents]
+    return [_describe(agent, environ, records, followed(agent.name)) for agent in agents]
 
 
 def readable(agent: Agent) -> bool:
@@ -49,12 +49,18 @@ def readable(agent: Agent) -> bool:
 
 def followable(agents: Iterable[Agent], environ: Environ, *, with_files: bool) -> list[str]:
     """Return the names of the agents that can be followed; with `with_files`, only of those that have session files."""
-    return [it.name for it in agents if readable(it) and (not with_files or has_session_files(it, environ))]
+    return [
+        agent.name
+        for agent in agents
+        if readable(agent) and (not with_files or has_session_files(agent, environ))
+    ]
 
 
 def newest_version(records: Iterable[SourceRecord]) -> str | None:
     """Return the newest version of an agent that wrote one of these files; None if none of them names a version."""
-    named = {it.version for it in records if it.version is not None and version_numbers(it.version)}
+    named = {
+        record.version for record in records if record.version is not None and version_numbers(record.version)
+    }
     return max(named, key=version_numbers, default=None)
 
 
@@ -89,13 +95,13 @@ def _describe(
             sessions.add(record.session.session_id)
             stored += record.blob_bytes + (0 if record.log_status is None else record.log_status.size)
             preserved.update(record.session.preserved_lines)
-    newest = max((it.modified_ns for it in files.values()), default=None)
+    newest = max((status.modified_ns for status in files.values()), default=None)
     newest_version_here = newest_version(recorded.values())
     return t.AgentInfo(
         name=agent.name, title=agent.title, short_name=agent.short_name, program=agent.program,
         format=agent.dialect if readable(agent) else None, checked_version=agent.checked_version,
         newest_version=newest_version_here, is_unchecked_version=agent.is_unchecked(newest_version_here),
-        folders=[lines.valid_text(it) for it in agent.folders(environ)], variables=list(agent.variables),
+        folders=[lines.valid_text(folder) for folder in agent.folders(environ)], variables=list(agent.variables),
         is_writable=agent.name in NATIVE_WRITERS, is_followed=followed is not None,
         file_count=len(files), size_bytes=size,
         last_written_at=None if newest is None else clock.iso(newest),
@@ -103,6 +109,6 @@ def _describe(
         waiting_count=0 if followed is None else len(followed.waiting),
         queued_count=0 if followed is None else followed.queued_count,
         not_understood=dict(preserved.most_common(MAX_KINDS)),
-        problems=[it.on_the_wire() for it in islice(problems.values(), MAX_PROBLEMS)],
+        problems=[problem.on_the_wire() for problem in islice(problems.values(), MAX_PROBLEMS)],
         problem_count=len(problems), failure=failure,
     )  # fmt: skip

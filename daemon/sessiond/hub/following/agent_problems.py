@@ -57,11 +57,13 @@ def of_record(path: str, record: SourceRecord) -> AgentFileProblem | None:
 
 
 def _of_session(path: str, session: t.ImportedSession) -> AgentFileProblem | None:
-    listed = [it for it in session.problems if it.message != NO_FOLDER]
+    listed = [problem for problem in session.problems if problem.message != NO_FOLDER]
     count = session.problem_count - (len(session.problems) - len(listed))
     if not listed:
         return None
-    first = min((it for it in listed if it.line), key=lambda it: it.line, default=listed[0])
+    first = min(
+        (problem for problem in listed if problem.line), key=lambda problem: problem.line, default=listed[0]
+    )
     more = "" if count == 1 else f" ({count - 1:,} more in this file)"
     # Nothing shows a line of a file that is compressed, or in a database.
     has_lines = not path.endswith(compressed.SUFFIX) and database_sources.parts_of(path) is None

@@ -52,8 +52,8 @@ class AgentWatches:
         """
         has_begun = False
         for is_recursive in (True, False):
-            those = {name: it for name, it in agents.items() if _is_recursive(it) is is_recursive}
-            folders = sorted({path for it in those.values() for path in self._folders_of(it)})
+            those = {name: agent for name, agent in agents.items() if _is_recursive(agent) is is_recursive}
+            folders = sorted({path for agent in those.values() for path in self._folders_of(agent)})
             target = folders, list(those)
             if target == self._watched.get(is_recursive, ([], [])):
                 continue
@@ -68,12 +68,12 @@ class AgentWatches:
     def is_watching(self) -> bool:
         """Whether every change is reported at present."""
         now = time.monotonic()
-        return bool(self._watches) and all(it.has_watched_since(now) for it in self._watches.values())
+        return bool(self._watches) and all(watch.has_watched_since(now) for watch in self._watches.values())
 
     def close(self) -> None:
         """Stop watching."""
-        for it in tuple(self._watches):
-            self._stop(it)
+        for watch in tuple(self._watches):
+            self._stop(watch)
 
     def _folders_of(self, followed: FollowedAgent) -> list[str]:
         if followed.has_linked_folders:
@@ -105,7 +105,7 @@ class AgentWatches:
         """Return a report of changed paths. It is made on the thread of the watch: there may be thousands."""
         report = Report()
         for name, followed in agents:
-            folders = tuple(f"{it}/" for it in followed.agent.folders(self._environ))
+            folders = tuple(f"{folder}/" for folder in followed.agent.folders(self._environ))
             known = frozenset(followed.folders)
             for path in paths:
                 if (changed := followed.sources.written(path)) is not None:

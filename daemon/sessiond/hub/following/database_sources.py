@@ -73,15 +73,15 @@ class DatabaseSources:
     def census(self) -> AgentSources:
         """Return the sessions in all databases. Reads the row of every part, and the content of none."""
         census, visited = AgentSources(), VisitedFolders()
-        for folder in [it for it in self._agent.folders(self._environ) if os.path.isdir(it)]:  # noqa: PTH112 - a text
+        for folder in [path for path in self._agent.folders(self._environ) if os.path.isdir(path)]:  # noqa: PTH112 - a text
             with closing(session_files(self._agent, folder, visited)) as found:
-                for it in found:
-                    if (status := status_of(it, visited)) is None:
+                for item in found:
+                    if (status := status_of(item, visited)) is None:
                         continue
                     if not stat.S_ISREG(status.st_mode):
-                        census.problems[it.path] = "it is not a regular file"
+                        census.problems[item.path] = "it is not a regular file"
                     else:
-                        self._add(it.path, census)
+                        self._add(item.path, census)
             if self._former is not None:
                 self._add_storage(self._former.storage_in(folder), census)
         census.problems.update(visited.problems)
@@ -111,10 +111,10 @@ class DatabaseSources:
 
     def size_of(self, sources: Mapping[str, FileStatus]) -> int:
         """Return the size of the databases of these sessions, and of the messages in files."""
-        found = {it for path in sources if (it := self.container_of(path)) is not None}
-        in_files = sum(it.size for path, it in sources.items() if self._storage(path) is not None)
-        databases = [it for it in found if self._storage(it) is None]
-        return in_files + sum(it.size for path in databases for it in _files_of(path) if it is not None)
+        found = {container for path in sources if (container := self.container_of(path)) is not None}
+        in_files = sum(status.size for path, status in sources.items() if self._storage(path) is not None)
+        databases = [container for container in found if self._storage(container) is None]
+        return in_files + sum(file.size for path in databases for file in _files_of(path) if file is not None)
 
     def written(self, path: str) -> str | None:
         """Return the database, or the folder of files, to which a file belongs."""
@@ -135,7 +135,7 @@ class DatabaseSources:
         if files[0] is None:  # its sessions are gone
             self._seen.pop(container, None)
             gone = () if before is None else before.marks
-            return ContainerChange([database_sources.source_of(container, it) for it in gone])
+            return ContainerChange([database_sources.source_of(container, name) for name in gone])
         if before is None or before.problem is not None or _identity(before.files[0]) != _identity(files[0]):
             return ContainerChange(None)
         try:
@@ -144,7 +144,7 @@ class DatabaseSources:
             return ContainerChange(problem=str(error), is_passing=error.is_passing)
         changed = [name for name, mark in now.marks.items() if before.marks.get(name) != mark]
         changed += [name for name in before.marks if name not in now.marks]
-        return ContainerChange([database_sources.source_of(container, it) for it in changed], problem)
+        return ContainerChange([database_sources.source_of(container, name) for name in changed], problem)
 
     def tail(self, path: str, dialect: str, state: SourceState, reader: bytes | None) -> DatabaseTail | None:
         """Return the tail of a session; None if it is short."""
@@ -154,8 +154,8 @@ class DatabaseSources:
         former = self._former
         if former is None:
             return None
-        folders = (former.storage_in(it) for it in self._agent.folders(self._environ))
-        return next((it for it in folders if path == it or path.startswith(f"{it}/")), None)
+        folders = (former.storage_in(folder) for folder in self._agent.folders(self._environ))
+        return next((folder for folder in folders if path == folder or path.startswith(f"{folder}/")), None)
 
     def _changes_in_storage(self, storage: str) -> ContainerChange:
         before = self._in_storage.get(storage, {})
@@ -164,7 +164,7 @@ class DatabaseSources:
         now = self._in_storage.get(storage, {})
         if now.keys() != before.keys():
             return ContainerChange(None)  # a census also finds the folders to watch
-        return ContainerChange([it for it, status in now.items() if before[it] != status])
+        return ContainerChange([name for name, status in now.items() if before[name] != status])
 
     def _add_storage(self, storage: str, census: AgentSources) -> None:
         """Add the sessions in a folder of files that no database has."""
@@ -184,12 +184,14 @@ class DatabaseSources:
             census.is_complete = False
             return
         self._in_storage[storage] = {
-            path: database_sources.status_in_storage(it) for path, it in found.items()
+            path: database_sources.status_in_storage(session_files) for path, session_files in found.items()
         }
         census.sources |= self._in_storage[storage]
         census.containers.append(storage)
-        newest = sorted(found.values(), key=lambda it: -it.modified_ns)[:_WATCHED_FOLDERS]
-        watched = [it.folder for it in newest if os.path.isdir(it.folder)]  # noqa: PTH112 - a text
+        newest = sorted(found.values(), key=lambda session_files: -session_files.modified_ns)[
+            :_WATCHED_FOLDERS
+        ]
+        watched = [session_files.folder for session_files in newest if os.path.isdir(session_files.folder)]  # noqa: PTH112 - a text
         census.folders += [f"{storage}/message", *watched] if found else []
 
     def _database(self, path: str) -> str | None:
@@ -233,7 +235,7 @@ def _seen(reader: SessionDatabase, path: str, files: tuple[FileStatus | None, Fi
 
 
 def _is_settled(files: tuple[FileStatus | None, FileStatus | None]) -> bool:
-    written = max(it.modified_ns for it in files if it is not None)
+    written = max(file.modified_ns for file in files if file is not None)
     return time.time_ns() - written > _SETTLED_NS
 
 

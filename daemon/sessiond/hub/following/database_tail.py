@@ -64,7 +64,7 @@ class DatabaseTail:
                 growing=True, beside=Companions().of(self.path, self.dialect),
             )
         )  # fmt: skip
-        if imported.report.problem_count or any(it.type == "compaction" for it in imported.entries):
+        if imported.report.problem_count or any(entry.type == "compaction" for entry in imported.entries):
             return None
         if len(names) - self.start > MAX_MESSAGES:
             self.start = len(names) - WINDOW_MESSAGES

@@ -47,14 +47,14 @@ class FileSources:
         """Return all session files."""
         census, visited = AgentSources(), VisitedFolders()
         roots = real_folders(self._agent, self._environ)
-        for folder in [it for it in self._folders() if os.path.isdir(it)]:  # noqa: PTH112 - a text
+        for folder in [path for path in self._folders() if os.path.isdir(path)]:  # noqa: PTH112 - a text
             with contextlib.closing(session_files(self._agent, folder, visited, roots)) as found:
-                for it in found:
+                for item in found:
                     if len(census.sources) >= sources.MAX_SOURCES:
                         census.problems[folder] = TOO_MANY
                         census.is_complete = False
                         break
-                    _add(it, census, visited)
+                    _add(item, census, visited)
         census.problems.update(visited.problems)
         self._linked = visited.linked
         census.folders, census.has_links = visited.paths, visited.has_links
@@ -62,7 +62,7 @@ class FileSources:
 
     def look_at(self, path: str) -> FileStatus | str | None:
         """Look at one path."""
-        folder = next((it for it in self._folders() if path.startswith(f"{it}/")), None)
+        folder = next((parent for parent in self._folders() if path.startswith(f"{parent}/")), None)
         if folder is None or not self._agent.is_session_file(path[len(folder) + 1 :]):
             return None
         try:
@@ -89,11 +89,11 @@ class FileSources:
 
     def size_of(self, sources: Mapping[str, FileStatus]) -> int:
         """Return the size of the files."""
-        return sum(it.size for it in sources.values())
+        return sum(status.size for status in sources.values())
 
     def written(self, path: str) -> str | None:
         """Return the path itself if it is that of a session file."""
-        folder = next((it for it in self._folders() if path.startswith(f"{it}/")), None)
+        folder = next((parent for parent in self._folders() if path.startswith(f"{parent}/")), None)
         is_session_file = folder is not None and self._agent.is_session_file(path[len(folder) + 1 :])
         return path if is_session_file else None
 

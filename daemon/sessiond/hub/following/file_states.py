@@ -64,7 +64,7 @@ def files_beside(
         return {}
     session_id = record.session.session_id
     found = records.find(records.paths_of(session_id), None)
-    return {it: SessionFile(session_id, found[it], status_of(it)) for it in found}
+    return {path: SessionFile(session_id, found[path], status_of(path)) for path in found}
 
 
 async def settle(live: LiveSession, agent: Agent, files: Mapping[str, SessionFile]) -> None:
@@ -72,10 +72,10 @@ async def settle(live: LiveSession, agent: Agent, files: Mapping[str, SessionFil
 
     Raises `StorageFailed`, and the other errors of an append.
     """
-    there = {path: it.status.modified_ns for path, it in files.items() if it.status is not None}
-    current = [it for it in there if not agent.is_archived(it)]
+    there = {path: file.status.modified_ns for path, file in files.items() if file.status is not None}
+    current = [path for path in there if not agent.is_archived(path)]
     state: FileState = "present" if current else "archived" if there else "gone"
-    names = {lines.valid_text(it): it for it in sorted(current or there, key=there.__getitem__)}
+    names = {lines.valid_text(path): path for path in sorted(current or there, key=there.__getitem__)}
     origin = live.tree.origin
     if names and origin is not None and origin.path not in names:
         await origin_state.append(live, state, list(names.values())[-1])
@@ -86,7 +86,7 @@ async def settle(live: LiveSession, agent: Agent, files: Mapping[str, SessionFil
 def changed_records(files: Mapping[str, SessionFile]) -> dict[str, SourceRecord]:
     """Return the records of files that disappeared or came back, with that state."""
     return {
-        path: msgspec.structs.replace(it.record, is_gone=it.status is None)
-        for path, it in files.items()
-        if it.record.is_gone != (it.status is None)
+        path: msgspec.structs.replace(file.record, is_gone=file.status is None)
+        for path, file in files.items()
+        if file.record.is_gone != (file.status is None)
     }

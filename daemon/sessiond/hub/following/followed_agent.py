@@ -113,7 +113,7 @@ class FollowedAgent:
         files, seen = census.sources, self.seen
         self.containers = census.containers
         self.folders, self.has_linked_folders = census.folders, census.has_links
-        self.waiting = Backlog(it for it in files.items() if seen.get(it[0]) != it[1])
+        self.waiting = Backlog(file for file in files.items() if seen.get(file[0]) != file[1])
         self.queued_count = len(self.waiting)
         known = {path: reason for path, reason in self.problems.items() if path in files}
         self.problems = {**known, **census.problems}

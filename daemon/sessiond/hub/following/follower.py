@@ -104,11 +104,11 @@ class AgentFollower:
                 log.warning("[agents] follow: %r is not an agent; the agents are %s", name, ", ".join(AGENTS))
         before, self._folders = self._folders, config.folders
         followed: dict[str, FollowedAgent] = {}
-        for name in (it for it in config.follow if it in AGENTS and readable(AGENTS[it])):
+        for name in (name for name in config.follow if name in AGENTS and readable(AGENTS[name])):
             known = self._agents.get(name) if before.get(name) == config.folders.get(name) else None
             followed[name] = known or self._new(name)
         if list(followed.items()) != list(self._agents.items()):
-            new = [name for name, it in followed.items() if it is not self._agents.get(name)]
+            new = [name for name, agent in followed.items() if agent is not self._agents.get(name)]
             self._census_at = {name: at for name, at in self._census_at.items() if name not in new}
             self._agents = followed
             self._session_ends.follow(followed)
@@ -146,11 +146,11 @@ class AgentFollower:
 
         Before the first census of an agent, no file is read.
         """
-        agents = [it for name in names if (it := self._agents.get(name)) is not None]
-        left = sum(len(it.waiting) + len(it.reading) for it in agents if it.failure is None)
-        if not left and all(it.has_census or it.failure is not None for it in agents):
+        agents = [agent for name in names if (agent := self._agents.get(name)) is not None]
+        left = sum(len(agent.waiting) + len(agent.reading) for agent in agents if agent.failure is None)
+        if not left and all(agent.has_census or agent.failure is not None for agent in agents):
             return None
-        total = sum(it.queued_count for it in agents)
+        total = sum(agent.queued_count for agent in agents)
         return total - left, total
 
     async def unread(self) -> t.UnsearchedTexts:
@@ -247,13 +247,17 @@ class AgentFollower:
                 and path not in followed.gone
                 and await self._append_added(followed, path)
             ]
-            await self._import(followed, [it for it in followed.reading if it not in added])
+            await self._import(followed, [path for path in followed.reading if path not in added])
         finally:
             followed.reading = {}
         return True
 
     def _idle_seconds(self) -> float | None:
-        due = [max(at, it.paused_until) for it in self._agents.values() if (at := it.due.next_at) is not None]
+        due = [
+            max(at, agent.paused_until)
+            for agent in self._agents.values()
+            if (at := agent.due.next_at) is not None
+        ]
         due += self._census_at.values()
         return None if not due else max(0.0, min(due) - time.monotonic())
 
@@ -282,8 +286,8 @@ class AgentFollower:
         """Watch the folders of all followed agents. A census when the watch has begun finds what was written before."""
         if self._watches.watch(self._agents):
             later = time.monotonic() + WATCH_START_SECONDS
-            for name, it in self._agents.items():
-                if not it.has_census:
+            for name, agent in self._agents.items():
+                if not agent.has_census:
                     self._census_at[name] = later
 
     def _report(self, report: Report) -> None:
@@ -304,9 +308,9 @@ class AgentFollower:
             await self._take_alone(followed, paths[0], is_due=True)
             return
         look_at = followed.sources.look_at
-        found = await asyncio.to_thread(lambda: {it: look_at(it) for it in paths})
-        ready = [it for it in paths if isinstance(found[it], FileStatus) and it not in followed.rests]
-        followed.report(it for it in paths if it not in ready)
+        found = await asyncio.to_thread(lambda: {path: look_at(path) for path in paths})
+        ready = [path for path in paths if isinstance(found[path], FileStatus) and path not in followed.rests]
+        followed.report(path for path in paths if path not in ready)
         await self._import(followed, ready)
 
     async def _take_alone(self, followed: FollowedAgent, path: str, *, is_due: bool = False) -> None:
@@ -385,8 +389,8 @@ class AgentFollower:
     async def _import_together(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
         imports = await self._exchange.imports()
         records = await asyncio.to_thread(imports.records.find, paths, None)
-        ready = [it for it in paths if not await self._is_deleted_here(followed, it, records.get(it))]
-        status = await asyncio.to_thread(lambda: {it: followed.sources.status(it) for it in ready})
+        ready = [path for path in paths if not await self._is_deleted_here(followed, path, records.get(path))]
+        status = await asyncio.to_thread(lambda: {path: followed.sources.status(path) for path in ready})
         reporting = Reporting(_ignore, self._on_created, t.Origin(kind="foreign"))
         try:
             outcomes = await imports.import_followed(ready, reporting)
@@ -491,7 +495,7 @@ class AgentFollower:
             await self._open.close_unless_in_use(live)
             await asyncio.to_thread(records.put, file_states.changed_records(files), None)
             followed.gone.difference_update(files)
-            followed.gone.update(it for it, file in files.items() if file.status is None)
+            followed.gone.update(path for path, file in files.items() if file.status is None)
         return True
 
     def _on_created(self, info: t.SessionInfo) -> None:

@@ -40,7 +40,9 @@ class ProcessWatch:
 
     def beside(self, source: str) -> set[str]:
         """Return the other sources that a process of this one has, or may have."""
-        found = {it for process in self._processes.get(source, ()) for it in self._watched[process][1]}
+        found = {
+            source for process in self._processes.get(source, ()) for source in self._watched[process][1]
+        }
         return found - {source}
 
     def drop(self, source: str) -> None:

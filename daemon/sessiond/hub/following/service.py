@@ -81,7 +81,7 @@ class AgentFollowing:
 
     def agents(self) -> list[Agent]:
         """Return all agents with the folders that the configuration adds."""
-        return [it.also_in(self._config.folders.get(it.name, ())) for it in AGENTS.values()]
+        return [agent.also_in(self._config.folders.get(agent.name, ())) for agent in AGENTS.values()]
 
     @property
     def user_home(self) -> str:
@@ -95,14 +95,16 @@ class AgentFollowing:
             environ: The environment variables of a client, which may name further folders.
             with_files: Whether to return only agents that have session files.
         """
-        agents = [it.also_in(() if environ is None else it.folders(environ)) for it in self.agents()]
+        agents = [agent.also_in(() if environ is None else agent.folders(environ)) for agent in self.agents()]
         return await asyncio.to_thread(_followable, agents, self._environ, with_files=with_files)
 
     async def sessions_of(self, name: str) -> dict[str, str]:
         """Return the ids of the sessions that came from files of an agent, each with the path of one of its files."""
         records = (await self._exchange.imports()).records
         below = await asyncio.to_thread(records.below, self._folders(name))
-        return {it.session.session_id: path for path, it in below.items() if it.session is not None}
+        return {
+            record.session.session_id: path for path, record in below.items() if record.session is not None
+        }
 
     async def drop_records(self, name: str) -> None:
         """Drop the records of the files of an agent, so that they are imported again when it is followed again."""
@@ -110,7 +112,7 @@ class AgentFollowing:
         await asyncio.to_thread(records.delete_below, self._folders(name))
 
     def _folders(self, name: str) -> list[str]:
-        return next(it.folders(self._environ) for it in self.agents() if it.name == name)
+        return next(agent.folders(self._environ) for agent in self.agents() if agent.name == name)
 
 
 def _describe_all(

@@ -92,7 +92,9 @@ class SessionEnds:
         """Note the process, or the end, of the session of which a hook tells."""
         paths = [] if params.path is None else [params.path]
         if not paths and params.session_id is not None:
-            paths = [database_sources.source_of(it, params.session_id) for it in followed.containers]
+            paths = [
+                database_sources.source_of(container, params.session_id) for container in followed.containers
+            ]
         process = None
         if params.pid is not None and params.start_time is not None:
             process = running_process(params.pid, params.start_time)
@@ -119,7 +121,7 @@ class SessionEnds:
             self._unnamed.pop(path, None)
             followed.ended[path] = time.time_ns()
         # A process may have left one session for another.
-        beside = {it: self._agents[it] for it in self._watch.beside(path)}
+        beside = {other: self._agents[other] for other in self._watch.beside(path)}
         for other in await asyncio.to_thread(_left, beside):
             self._drop(other)
             beside[other].ended[other] = time.time_ns()
@@ -185,12 +187,14 @@ def _seems_at_work(live: LiveSession) -> bool:
 
 def _left(agents: Mapping[str, FollowedAgent]) -> list[str]:
     """Return the sources that, by the files of their agents, no running process has any more. Blocks."""
-    return [path for path, it in agents.items() if it.agent.processes and not _processes(it, path)[1]]
+    return [
+        path for path, agent in agents.items() if agent.agent.processes and not _processes(agent, path)[1]
+    ]
 
 
 def _processes(followed: FollowedAgent, path: str) -> tuple[list[NamedProcess], list[Process]]:
     """Return the processes that the agent names for a source, and those of them that run. Blocks."""
     find = followed.agent.processes
     named = [] if find is None else find(path)
-    found = [running_process(it.pid, it.start_time) for it in named]
-    return named, [it for it in found if it is not None]
+    found = [running_process(process.pid, process.start_time) for process in named]
+    return named, [process for process in found if process is not None]

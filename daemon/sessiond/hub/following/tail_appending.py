@@ -73,8 +73,8 @@ class Tails:
             def has(entry_id: str) -> bool:
                 return live.tree.any_row(entry_id) is not None
 
-            new = [it for it in added.entries if not has(it.id)]
-            if any(_NUMBERED.fullmatch(it.id) for it in added.entries if has(it.id)):
+            new = [entry for entry in added.entries if not has(entry.id)]
+            if any(_NUMBERED.fullmatch(entry.id) for entry in added.entries if has(entry.id)):
                 return None  # another file of the session may have had this id for another line
             if not fits(new, added.imported.leaf, has):
                 return None

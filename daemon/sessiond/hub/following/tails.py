@@ -24,7 +24,7 @@ MIN_FILE_BYTES: Final = MIN_READER_BYTES
 """A smaller file is read whole: that takes as long as reading a tail."""
 MAX_ADDED_BYTES: Final = 4 * 1024 * 1024
 """If more was added at once, the whole file is read."""
-DIALECTS: Final = frozenset(it.name for it in known.DIALECTS.values() if it.reader is not None)
+DIALECTS: Final = frozenset(dialect.name for dialect in known.DIALECTS.values() if dialect.reader is not None)
 """The formats whose files can be read so."""
 _ENDING: Final = 4096
 """The bytes before the end of what was read that must be unchanged."""
@@ -88,7 +88,7 @@ class Tail:
             for number, raw in enumerate(data.split(b"\n")[:-1], self.count + 1)
             if raw.strip()
         ]
-        if any(it.value is None for it in lines):
+        if any(line.value is None for line in lines):
             return None
         self.offset += len(data)
         self.count += data.count(b"\n")
@@ -139,10 +139,10 @@ def fits(entries: Iterable[ImportedEntry], leaf: str | None, has: Callable[[str]
         has: Returns whether the session has an entry.
     """
     made: set[str] = set()
-    for it in entries:
-        if it.parent_id is not None and it.parent_id not in made and not has(it.parent_id):
+    for entry in entries:
+        if entry.parent_id is not None and entry.parent_id not in made and not has(entry.parent_id):
             return False
-        made.add(it.id)
+        made.add(entry.id)
     return leaf is None or leaf in made or has(leaf)
 
 

@@ -23,14 +23,14 @@ def unread_in(agents: Iterable[FollowedAgent]) -> t.UnsearchedTexts:
     The sources of an agent that was not looked at yet count as one.
     """
     count = size = 0
-    for it in agents:
-        if it.failure is None and (not it.has_census or it.is_census_due):
+    for agent in agents:
+        if agent.failure is None and (not agent.has_census or agent.is_census_due):
             count += 1
-        reported = it.written.keys() | ({it.taken} if it.taken is not None else set())
-        waiting = [*it.reading.values(), *(status for _, status in it.waiting)]
+        reported = agent.written.keys() | ({agent.taken} if agent.taken is not None else set())
+        waiting = [*agent.reading.values(), *(status for _, status in agent.waiting)]
         count += len(reported) + len(waiting)
         size += sum(status.size for status in waiting)
-        size += sum(it.seen[path].size for path in reported if path in it.seen)
+        size += sum(agent.seen[path].size for path in reported if path in agent.seen)
     return t.UnsearchedTexts(session_count=count, size_bytes=size)
 
 
@@ -71,5 +71,5 @@ def _is_new(followed: FollowedAgent, path: str) -> bool:
 def _entries(folder: str) -> Iterator[tuple[str, bool]]:
     """Yield the path of each entry of a folder, and whether it is a folder."""
     with os.scandir(folder) as entries:
-        for it in entries:
-            yield it.path, it.is_dir(follow_symlinks=False)
+        for item in entries:
+            yield item.path, item.is_dir(follow_symlinks=False)

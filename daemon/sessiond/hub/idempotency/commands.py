@@ -85,7 +85,9 @@ class Commands:
         command_id = getattr(params, "command_id", None)
         if command_id is None:
             return None
-        changes: dict[str, str | None] = {name: it for name, it in _DELIVERY.items() if hasattr(params, name)}
+        changes: dict[str, str | None] = {
+            name: value for name, value in _DELIVERY.items() if hasattr(params, name)
+        }
         if session_id is not None:
             if getattr(params, "id", None) is not None:
                 raise IncompatibleParams(
@@ -131,7 +133,7 @@ class Commands:
                 return msgspec.structs.replace(msgspec.json.decode(body, type=result), **_DUPLICATE)
             if durable:
                 noted = await intent()
-                await self._do(lambda it: it.begin(command, noted, int(time.time())))
+                await self._do(lambda journal: journal.begin(command, noted, int(time.time())))
             self._note(command)
             try:
                 answer = await run()
@@ -153,7 +155,7 @@ class Commands:
 
     async def quarantine_journal(self) -> str:
         """Rename a damaged journal and start a new one. Returns the new path of the damaged one."""
-        return await self._do(lambda it: it.quarantine())
+        return await self._do(lambda journal: journal.quarantine())
 
     async def close(self) -> None:
         """Close the journal. A command that ends later is settled after the next start."""
@@ -166,7 +168,7 @@ class Commands:
     async def _settle_all(self) -> None:
         if self._path is None or not os.path.exists(self._path):  # noqa: PTH110
             return
-        for entry in await self._do(lambda it: it.all(int(time.time()))):
+        for entry in await self._do(lambda journal: journal.all(int(time.time()))):
             self._known[entry.id] = entry.method, entry.digest
             if entry.answer is None:
                 await self._settle(entry)
@@ -193,7 +195,7 @@ class Commands:
             raise CommandReused(command.id, known[0])
         if command.id in self._answers:
             return self._answers[command.id]
-        entry = await self._do(lambda it: it.get(command.id))
+        entry = await self._do(lambda journal: journal.get(command.id))
         return None if entry is None else entry.answer
 
     def _note(self, command: CommandRecord) -> None:
@@ -204,7 +206,7 @@ class Commands:
     async def _keep(self, command_id: str, answer: bytes, *, durable: bool) -> None:
         if durable:
             try:
-                if await self._do(lambda it: it.finish(command_id, answer)):
+                if await self._do(lambda journal: journal.finish(command_id, answer)):
                     return
             except (StorageFailed, Draining) as error:
                 log.warning("Cannot write the result of a command to the journal: %s", error)
@@ -220,7 +222,7 @@ class Commands:
             with contextlib.suppress(
                 StorageFailed, Draining
             ):  # the command is then settled after the next start
-                await self._do(lambda it: it.drop(command_id))
+                await self._do(lambda journal: journal.drop(command_id))
 
     @contextlib.asynccontextmanager
     async def _turn(self, command_id: str) -> AsyncIterator[None]:

@@ -80,7 +80,7 @@ class Journal:
     def get(self, command_id: str) -> Entry | None:
         """Return a record with its intent and its result; None if there is none."""
         row = self._file.use(
-            lambda it: it.execute(
+            lambda connection: connection.execute(
                 "SELECT id, method, digest, intent, answer FROM commands WHERE id = ?", [command_id]
             ).fetchone()
         )
@@ -106,7 +106,7 @@ class Journal:
                 [newest - MAX_KEPT, now - KEPT_SECONDS],
             )
 
-        self._file.use(lambda it: in_transaction(it, lambda: work(it)))
+        self._file.use(lambda connection: in_transaction(connection, lambda: work(connection)))
 
     def finish(self, command_id: str, answer: bytes) -> bool:
         """Record the result of a command.
@@ -114,7 +114,7 @@ class Journal:
         Returns False if the command has no record, for example because a new journal was started in the meantime.
         """
         changed = self._file.use(
-            lambda it: it.execute(
+            lambda connection: connection.execute(
                 "UPDATE commands SET answer = ? WHERE id = ?", [answer.decode(), command_id]
             )
         )
@@ -122,7 +122,9 @@ class Journal:
 
     def drop(self, command_id: str) -> None:
         """Delete the record of a command that was not carried out."""
-        self._file.use(lambda it: it.execute("DELETE FROM commands WHERE id = ?", [command_id]))
+        self._file.use(
+            lambda connection: connection.execute("DELETE FROM commands WHERE id = ?", [command_id])
+        )
 
     def quarantine(self) -> str:
         """Rename a damaged journal and return its new path. The next use creates a new one."""

@@ -65,9 +65,9 @@ def storable(columns: list[object], labels: Iterable[tuple[str, str]]) -> list[o
 
 def columns_of(facts: LogFacts) -> list[object]:
     """Return the columns of a file. `draft` is None if it holds no session."""
-    stored, it = facts.stored, facts.listed
+    stored, session = facts.stored, facts.listed
     file_columns: list[object] = [as_key(stored.ref), identity_of(stored), stamp_of(stored), facts.head]
-    if it is None:
+    if session is None:
         return [
             *file_columns,
             None,
@@ -86,33 +86,33 @@ def columns_of(facts: LogFacts) -> list[object]:
             b"",
             b"[]",
         ]
-    return [*file_columns, *listing_columns(it).values(), facts.off_path]
+    return [*file_columns, *listing_columns(session).values(), facts.off_path]
 
 
-def listing_columns(it: t.ListedSession) -> dict[str, object]:
+def listing_columns(session: t.ListedSession) -> dict[str, object]:
     """Return the columns of a session's list row, in their order."""
-    agent = "" if it.origin is None else it.origin.agent
+    agent = "" if session.origin is None else session.origin.agent
     return {
-        "draft": int(it.is_draft), "provisional": int(it.provisional), "session_id": it.session_id,
-        "cwd": it.cwd, "updated": it.updated_at,
-        "created": it.created_at, "title": title_key(it.title, it.first_prompt),
-        "filter_text": filter_text(it.session_id, it.title, it.first_prompt, it.cwd, agent),
-        "tags": msgspec.json.encode(it.tags).decode(), "agent": agent,
-        "automated": int(it.origin is not None and it.origin.automated), "origin_id": origin_id_of(it),
-        "lineage_root": lineage_root_of(it),
-        "info": session_info.as_json(it),
+        "draft": int(session.is_draft), "provisional": int(session.provisional), "session_id": session.session_id,
+        "cwd": session.cwd, "updated": session.updated_at,
+        "created": session.created_at, "title": title_key(session.title, session.first_prompt),
+        "filter_text": filter_text(session.session_id, session.title, session.first_prompt, session.cwd, agent),
+        "tags": msgspec.json.encode(session.tags).decode(), "agent": agent,
+        "automated": int(session.origin is not None and session.origin.automated), "origin_id": origin_id_of(session),
+        "lineage_root": lineage_root_of(session),
+        "info": session_info.as_json(session),
     }  # fmt: skip
 
 
-def origin_id_of(it: t.ListedSession) -> str:
+def origin_id_of(session: t.ListedSession) -> str:
     """Return the id by which an agent knows a session; "" for one of no agent, or of a sub-agent, which has no id."""
-    return "" if it.origin is None or "/" in it.origin.session_id else it.origin.session_id
+    return "" if session.origin is None or "/" in session.origin.session_id else session.origin.session_id
 
 
-def lineage_root_of(it: t.ListedSession) -> str:
+def lineage_root_of(session: t.ListedSession) -> str:
     """Return the id of the first session of those that were handed over from agent to agent up to this one."""
-    lineage = None if it.origin is None else it.origin.lineage
-    return lineage[0].session_id if isinstance(lineage, list) and lineage else it.session_id
+    lineage = None if session.origin is None else session.origin.lineage
+    return lineage[0].session_id if isinstance(lineage, list) and lineage else session.session_id
 
 
 def list_row(columns: Sequence[object]) -> ListRow | None:
@@ -120,11 +120,11 @@ def list_row(columns: Sequence[object]) -> ListRow | None:
     return None if columns[_DRAFT] is None else ListRow._make(_LISTED_COLUMNS(columns))
 
 
-def stamp_of(it: Stored) -> str:
+def stamp_of(stored: Stored) -> str:
     """Return the text that changes whenever a file does."""
-    return ".".join(map(str, it.stamp))
+    return ".".join(map(str, stored.stamp))
 
 
-def identity_of(it: Stored) -> str:
+def identity_of(stored: Stored) -> str:
     """Return the text that a file keeps when it is renamed."""
-    return ".".join(map(str, it.identity))
+    return ".".join(map(str, stored.identity))

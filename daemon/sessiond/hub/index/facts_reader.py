@@ -50,41 +50,43 @@ class FactsReader:
         self._store = store
         self._trees: dict[str, tuple[str, Tree]] = {}
 
-    def read(self, it: Stored, known: FileRow | None) -> ReadFacts | None:
+    def read(self, stored: Stored, known: FileRow | None) -> ReadFacts | None:
         """Read a whole log. Returns None if it does not exist any more.
 
         Args:
-            it: The log.
+            stored: The log.
             known: Its row, if there is one.
         """
-        return steps.run(self.read_in_steps(it, known))
+        return steps.run(self.read_in_steps(stored, known))
 
-    def read_in_steps(self, it: Stored, known: FileRow | None) -> steps.Steps[ReadFacts | None]:
+    def read_in_steps(self, stored: Stored, known: FileRow | None) -> steps.Steps[ReadFacts | None]:
         """Read a whole log in small steps; see `read`."""
-        self.failures.pop(it.ref, None)
+        self.failures.pop(stored.ref, None)
         try:
-            is_continuation = known is not None and self._continues(it, known)
-            facts = yield from read_in_steps(self._store, it, self._tree_for(it, grown=is_continuation))
+            is_continuation = known is not None and self._continues(stored, known)
+            facts = yield from read_in_steps(
+                self._store, stored, self._tree_for(stored, grown=is_continuation)
+            )
             return ReadFacts(facts, storable(columns_of(facts), facts.labels), is_continuation)
         except LogNotFound:
             return None  # it disappeared meanwhile
         except StorageFailed as error:
             log.warning("a session file cannot be read for the index: %s", error)
-            return self._failed(it, error.reason)
+            return self._failed(stored, error.reason)
         except Exception as error:  # one file must not affect the results of others
-            log.exception("session file %s cannot be indexed", it.ref)
-            return self._failed(it, f"it cannot be indexed: {error!r:.200}")
+            log.exception("session file %s cannot be indexed", stored.ref)
+            return self._failed(stored, f"it cannot be indexed: {error!r:.200}")
 
-    def read_ends(self, it: Stored, known: FileRow | None) -> ReadFacts | None:
+    def read_ends(self, stored: Stored, known: FileRow | None) -> ReadFacts | None:
         """Read the ends of a log, or the whole log if it is small or they do not suffice; see `read`."""
-        if it.size > SMALL_FILE and not it.draft:
+        if stored.size > SMALL_FILE and not stored.draft:
             try:
-                facts = read_ends(self._store, it)
+                facts = read_ends(self._store, stored)
                 if facts is not None:
                     return ReadFacts(facts, storable(columns_of(facts), ()), is_continuation=False)
             except Exception:
-                log.debug("the ends of session file %s cannot be read", it.ref, exc_info=True)
-        return self.read(it, known)
+                log.debug("the ends of session file %s cannot be read", stored.ref, exc_info=True)
+        return self.read(stored, known)
 
     def cached_tree(self, ref: str, known: FileRow | None) -> Tree | None:
         """Return the cached tree of a file that has grown recently, or None."""
@@ -101,34 +103,36 @@ class FactsReader:
         self.failures.clear()
         self._trees.clear()
 
-    def _failed(self, it: Stored, reason: str) -> ReadFacts:
+    def _failed(self, stored: Stored, reason: str) -> ReadFacts:
         """Return a row without facts and with an empty stamp, so that the next daemon reads the file again."""
-        self.forget(it.ref)
-        self.failures[it.ref] = reason
-        facts = LogFacts(it, b"", None, (), b"[]")
+        self.forget(stored.ref)
+        self.failures[stored.ref] = reason
+        facts = LogFacts(stored, b"", None, (), b"[]")
         columns = columns_of(facts)
         columns[COLUMNS.index("stamp")] = ""
         return ReadFacts(facts, columns, is_continuation=False)
 
-    def _continues(self, it: Stored, known: FileRow) -> bool:
+    def _continues(self, stored: Stored, known: FileRow) -> bool:
         """Whether a file still begins with its indexed part."""
-        if known.identity != identity_of(it) or it.size < known.indexed_bytes:
+        if known.identity != identity_of(stored) or stored.size < known.indexed_bytes:
             return False
         if known.indexed_bytes >= HEAD_BYTES and known.head != hash_of(
-            bytes_of(self._store, it.ref, 0, HEAD_BYTES)
+            bytes_of(self._store, stored.ref, 0, HEAD_BYTES)
         ):
             return False
-        tail = bytes_of(self._store, it.ref, max(0, known.indexed_bytes - TAIL_BYTES), known.indexed_bytes)
+        tail = bytes_of(
+            self._store, stored.ref, max(0, known.indexed_bytes - TAIL_BYTES), known.indexed_bytes
+        )
         return not known.indexed_bytes or hash_of(tail) == known.tail
 
-    def _tree_for(self, it: Stored, *, grown: bool) -> Tree:
+    def _tree_for(self, stored: Stored, *, grown: bool) -> Tree:
         """Return the tree to read a file into: the cached one if the file only grew."""
-        identity, tree = self._trees.pop(it.ref, ("", None))
+        identity, tree = self._trees.pop(stored.ref, ("", None))
         if not grown:
             return Tree()
-        if tree is None or identity != identity_of(it) or it.size < tree.end or tree.tail:
+        if tree is None or identity != identity_of(stored) or stored.size < tree.end or tree.tail:
             tree = Tree()
-        self._trees[it.ref] = (identity_of(it), tree)
+        self._trees[stored.ref] = (identity_of(stored), tree)
         while len(self._trees) > _MAX_TREES:
             del self._trees[next(iter(self._trees))]
         return tree

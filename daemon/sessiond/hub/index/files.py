@@ -129,8 +129,8 @@ class FileTable:
         """Read new and changed files, and store the facts of open sessions. Returns whether any file changed."""
         changes = self._census.poll({*self._reported_changes, *self._released})
         self._reported_changes = set()
-        self._stored.update((it.ref, it) for it in changes.found)
-        found = {it.ref: it for it in changes.found}
+        self._stored.update((stored.ref, stored) for stored in changes.found)
+        found = {stored.ref: stored for stored in changes.found}
         for ref in self._released:
             if ref in self._stored:
                 found[ref] = self._stored[ref]
@@ -150,13 +150,13 @@ class FileTable:
         self._in_batches(removed, self._drop)
         # The file of a session in `open_facts` is read once, so that there is a row for its texts.
         unread = [
-            it for ref, it in found.items()
-            if (known := self.row_of(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(it))
+            stored for ref, stored in found.items()
+            if (known := self.row_of(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(stored))
         ]  # fmt: skip
-        unread.sort(key=lambda it: it.modified_ns, reverse=True)
+        unread.sort(key=lambda stored: stored.modified_ns, reverse=True)
         self._unlimited_bytes = _WHOLE_BYTES
         self._in_batches(unread, self._index_files)
-        self._unwritten.update(it.ref for it in unread if it.ref in self.open_facts)
+        self._unwritten.update(stored.ref for stored in unread if stored.ref in self.open_facts)
         self._in_batches([ref for ref in self._unwritten if self.row_of(ref) is not None], self._write_open)
         return bool(removed or unread)
 
@@ -232,8 +232,8 @@ class FileTable:
         # A file that has changed meanwhile is read by the check that noticed it.
         self._save_all(
             [
-                (it.ref, found) for it, found in read
-                if it.ref in self._provisional and self._stored.get(it.ref) is it
+                (log.ref, found) for log, found in read
+                if log.ref in self._provisional and self._stored.get(log.ref) is log
             ]
         )  # fmt: skip
 
@@ -243,7 +243,11 @@ class FileTable:
 
     def _rename_moved(self, removed: Sequence[str], found: dict[str, Stored]) -> list[str]:
         """Give renamed files their rows under the new names. Returns the files that no longer exist."""
-        by_identity = {identity_of(it): it.ref for it in found.values() if as_key(it.ref) not in self._rows}
+        by_identity = {
+            identity_of(stored): stored.ref
+            for stored in found.values()
+            if as_key(stored.ref) not in self._rows
+        }
         remaining: list[str] = []
         for ref in removed:
             known = self.row_of(ref)
@@ -310,18 +314,18 @@ class FileTable:
     def _index_files(self, files: Sequence[Stored]) -> None:
         """Read new and changed files. Rows that were complete stay so. Of other large files, the ends are read."""
         read: list[tuple[str, ReadFacts | None]] = []
-        for it in files:
-            known = self.row_of(it.ref)
-            is_complete = known is not None and it.ref not in self._provisional
-            if is_complete or it.size <= self._unlimited_bytes:
-                self._unlimited_bytes -= 0 if is_complete else it.size
-                read.append((it.ref, self.reader.read(it, known)))
+        for file in files:
+            known = self.row_of(file.ref)
+            is_complete = known is not None and file.ref not in self._provisional
+            if is_complete or file.size <= self._unlimited_bytes:
+                self._unlimited_bytes -= 0 if is_complete else file.size
+                read.append((file.ref, self.reader.read(file, known)))
             else:
-                read.append((it.ref, self.reader.read_ends(it, known)))
+                read.append((file.ref, self.reader.read_ends(file, known)))
         self._save_all(read)
 
     def _index_whole_files(self, files: Sequence[Stored]) -> None:
-        self._save_all([(it.ref, self.reader.read(it, self.row_of(it.ref))) for it in files])
+        self._save_all([(file.ref, self.reader.read(file, self.row_of(file.ref))) for file in files])
 
     def _save_all(self, read: Sequence[tuple[str, ReadFacts | None]]) -> None:
         with self._database.transaction():

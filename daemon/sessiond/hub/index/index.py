@@ -67,7 +67,7 @@ class Index:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
         is_first = params.cursor is None and params.changed_after is None
         unread = (await self._unread(0.0)).session_count if is_first else 0
-        found = await self._ask_fresh(lambda it: listing.page(it, params))
+        found = await self._ask_fresh(lambda index: listing.page(index, params))
         return msgspec.structs.replace(found, unread_count=unread) if unread else found
 
     async def all_sessions(
@@ -78,14 +78,14 @@ class Index:
         Raises `StorageFailed`.
         """
         wanted = t.ListFilter(cwd=cwd, project=project, include_drafts=True)
-        return await self._ask_fresh(lambda it: listing.all_sessions(it, wanted))
+        return await self._ask_fresh(lambda index: listing.all_sessions(index, wanted))
 
     async def known_positions(self) -> tuple[int, int]:
         """Return the positions after which all changes of the list are known: the oldest and the newest.
 
         Raises `StorageFailed`.
         """
-        return await self._ask_fresh(lambda it: (it.files.changes.oldest, it.files.changes.position))
+        return await self._ask_fresh(lambda index: (index.files.changes.oldest, index.files.changes.position))
 
     async def delta(
         self, list_filter: t.ListFilter, after: int, *, complete_at: int, limit: int
@@ -96,8 +96,8 @@ class Index:
         """
         range_ = ListRange(after, complete_at, self.position, limit)
         return await self._thread.ask(
-            lambda it: listing.delta(
-                it.database.connection, it.files.changes, it.resolved(list_filter), range_
+            lambda index: listing.delta(
+                index.database.connection, index.files.changes, index.resolved(list_filter), range_
             )
         )
 
@@ -108,12 +108,14 @@ class Index:
 
     async def find_by_id(self, session_id: str, *, min_prefix: int) -> IndexedIds:
         """Return the sessions on disk whose id begins with `session_id`, or similar ids. Raises `StorageFailed`."""
-        return await self._ask_fresh(lambda it: listing.find_by_id(it, session_id, min_prefix=min_prefix))
+        return await self._ask_fresh(
+            lambda index: listing.find_by_id(index, session_id, min_prefix=min_prefix)
+        )
 
     async def find_by_prefix(self, prefix: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
         """Return up to `limit` sessions on disk whose id begins with `prefix`. Raises `StorageFailed`."""
         return await self._ask_fresh(
-            lambda it: listing.find_by_prefix(it, prefix, min_prefix=min_prefix, limit=limit)
+            lambda index: listing.find_by_prefix(index, prefix, min_prefix=min_prefix, limit=limit)
         )
 
     async def search(
@@ -124,7 +126,7 @@ class Index:
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
         found, unsearched, open_now = await self.ask_indexed(
-            lambda it: searching.search(it, params, ref, clean), params.wait_ms
+            lambda index: searching.search(index, params, ref, clean), params.wait_ms
         )
         places = [(ref, hit.seq, hit.on_path) for ref, hit in zip(found.refs, found.hits, strict=True)]
         hits = [

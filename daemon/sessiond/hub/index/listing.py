@@ -103,14 +103,14 @@ def page(worker: "Worker", params: t.ListParams) -> t.ListResult:
 def _lineages(connection: sqlite3.Connection, infos: Iterable[str]) -> dict[str, list[t.LineageStep]]:
     """Return the sessions in place of which each of these rows is listed, by its id; the first created ones first."""
     found: dict[str, list[t.LineageStep]] = {}
-    for it in map(session_info.from_json, infos):
+    for info in map(session_info.from_json, infos):
         others = connection.execute(
             "SELECT agent, session_id FROM files WHERE lineage_root = ? AND cwd = ? AND session_id != ?"
             " AND draft = 0 ORDER BY created, session_id LIMIT ?",
-            (lineage_root_of(it), it.cwd, it.session_id, _MAX_LINEAGE),
+            (lineage_root_of(info), info.cwd, info.session_id, _MAX_LINEAGE),
         ).fetchall()
         if others:
-            found[it.session_id] = [t.LineageStep(agent or HERE, name) for agent, name in others]
+            found[info.session_id] = [t.LineageStep(agent or HERE, name) for agent, name in others]
     return found
 
 
@@ -161,7 +161,7 @@ def find_by_prefix(worker: "Worker", prefix: str, *, min_prefix: int, limit: int
     end = prefix + ("\U0010ffff" if len(prefix) >= min_prefix else "\0")
     connection = worker.database.connection
     found = _in_range(connection, prefix, end, limit)
-    provisional = [it.session_id for it in found if it.provisional]
+    provisional = [session.session_id for session in found if session.provisional]
     if provisional:
         worker.files.complete(session_ids=provisional)
         found = _in_range(connection, prefix, end, limit)
@@ -196,7 +196,7 @@ def _folders(connection: sqlite3.Connection, cwd: str | None, project: str | Non
         return [cwd]
     if project is None:
         return None
-    return {it for (it,) in connection.execute("SELECT cwd FROM projects WHERE project = ?", (project,))}
+    return {cwd for (cwd,) in connection.execute("SELECT cwd FROM projects WHERE project = ?", (project,))}
 
 
 class _Condition(NamedTuple):
@@ -215,17 +215,17 @@ class _Conditions(NamedTuple):
     @property
     def sql(self) -> str:
         """All conditions, joined with AND."""
-        return " AND ".join(it.sql for it in self.all)
+        return " AND ".join(condition.sql for condition in self.all)
 
     @property
     def columns(self) -> str:
         """The conditions as result columns, which show the conditions that a row meets."""
-        return ", ".join(it.sql for it in self.all)
+        return ", ".join(condition.sql for condition in self.all)
 
     @property
     def values(self) -> list[object]:
         """The values of the parameters of all conditions."""
-        return [it.value for it in self.all if it.value is not None]
+        return [condition.value for condition in self.all if condition.value is not None]
 
 
 def _conditions(list_filter: t.ListFilter | t.ListParams) -> _Conditions:
@@ -322,7 +322,7 @@ def _split(
     matching: set[str] = set()
     left: dict[str, None] = {}
     for session_id, info, *meets in found:
-        failed = [it.column for it, met in zip(conditions.all, meets, strict=True) if not met]
+        failed = [condition.column for condition, met in zip(conditions.all, meets, strict=True) if not met]
         if info is not None and not failed:
             rows.append(cast("t.ListedSession", Raw(info)))
             matching.add(session_id)

@@ -51,7 +51,9 @@ class ProjectTable:
 
     def _save(self, connection: sqlite3.Connection, folders: Iterable[str], finder: ProjectFinder) -> None:
         rows = [
-            (cwd, valid_unicode(it.folder), it.identity) for cwd in folders for it in [finder.project_of(cwd)]
+            (cwd, valid_unicode(project.folder), project.identity)
+            for cwd in folders
+            for project in [finder.project_of(cwd)]
         ]
         connection.executemany("INSERT OR REPLACE INTO projects VALUES(?, ?, ?)", rows)
 

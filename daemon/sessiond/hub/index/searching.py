@@ -91,7 +91,7 @@ def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Ca
         at = next_page
         window = _window(connection, params, phrases, file, at)
         ranked = sorted(_ranked(window, at.now), reverse=True)
-        left = [it for it in ranked if not at.entry or it < (at.score, at.entry)]
+        left = [entry for entry in ranked if not at.entry or entry < (at.score, at.entry)]
         space = params.limit - len(selected)
         selected += left[:space]
         if len(left) > space:
@@ -103,7 +103,7 @@ def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Ca
     encoded_cursor = (
         None if next_page is None else base64.urlsafe_b64encode(msgspec.json.encode(next_page)).decode()
     )
-    hits, refs = _hits(connection, [it.entry for it in selected], phrases, clean)
+    hits, refs = _hits(connection, [entry.entry for entry in selected], phrases, clean)
     return Hits(hits, refs, encoded_cursor)
 
 
@@ -127,7 +127,7 @@ def _window(
     counted_phrases = [" ".join(phrase.words).lower() for phrase in phrases[:_MAX_COUNTED_PHRASES]]
     text = f"lower(substr(texts.text, 1, {_MAX_COUNTED_CHARACTERS}))"
     counts = "".join(
-        f", (length({text}) - length(replace({text}, ?, ''))) / {len(it)}" for it in counted_phrases
+        f", (length({text}) - length(replace({text}, ?, ''))) / {len(phrase)}" for phrase in counted_phrases
     )
     sql, values = _filters(connection, params, file)
     found = connection.execute(
@@ -169,7 +169,7 @@ def _filters(
         # The entries of a file are mostly adjacent, so most other entries are skipped.
         sql += " AND words.rowid BETWEEN ? AND ? AND entries.file = ?"
         values += [first, last, *(number or (0,))]
-    if params.tags or any(it is not None for it in (params.cwd, params.project, params.agent)):
+    if params.tags or any(value is not None for value in (params.cwd, params.project, params.agent)):
         sql += f" AND entries.file IN ({_ids(_files_of(connection, params))})"
     if params.labels:
         labeled = f"SELECT file, entry_id FROM labels WHERE label IN ({_placeholders(params.labels)})"
@@ -211,12 +211,14 @@ def _ids(numbers: Collection[int]) -> str:
 def _ranked(window: Sequence[_Match], now: int) -> list[_ScoredEntry]:
     """Score the matches: BM25 within an entry, times a weight of the role, times a weight of the age."""
     found = []
-    for it in window:
-        rest = _SATURATION * (0.25 + 0.75 * it.length / _AVERAGE_LENGTH)
-        relevance = sum(max(1, occurrences) / (max(1, occurrences) + rest) for occurrences in it.occurrences)
-        weight = 1.5 if it.type in _TITLE_TYPES else _ROLE_WEIGHTS.get(it.role or "", 1.0)
-        age = max(0, now - it.at) if it.at is not None else 10 * _HALF_LIFE_MS
-        found.append(_ScoredEntry(relevance * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), it.entry))
+    for match in window:
+        rest = _SATURATION * (0.25 + 0.75 * match.length / _AVERAGE_LENGTH)
+        relevance = sum(
+            max(1, occurrences) / (max(1, occurrences) + rest) for occurrences in match.occurrences
+        )
+        weight = 1.5 if match.type in _TITLE_TYPES else _ROLE_WEIGHTS.get(match.role or "", 1.0)
+        age = max(0, now - match.at) if match.at is not None else 10 * _HALF_LIFE_MS
+        found.append(_ScoredEntry(relevance * weight * (1.0 + 2.0 ** (-age / _HALF_LIFE_MS)), match.entry))
     return found
 
 

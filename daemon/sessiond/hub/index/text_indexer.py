@@ -184,8 +184,8 @@ class TextIndexer:
                 found.usages.append(usage)
             text = text_of_entry(entry)
             if text is not None:
-                for it in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
-                    it.encode()
+                for value in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
+                    value.encode()
                 found.texts.append((seq, text))
         except Exception as error:  # noqa: BLE001 - one entry must not affect the search of others
             self._files.record_failure(ref, error)
@@ -194,10 +194,10 @@ class TextIndexer:
         connection, texts = self._database.connection, found.texts
         first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
         rows = [
-            (number, updated.id, seq, it.entry_id, it.type, it.role, it.at, it.target_id)
-            for number, (seq, it) in enumerate(texts, first)
+            (number, updated.id, seq, text.entry_id, text.type, text.role, text.at, text.target_id)
+            for number, (seq, text) in enumerate(texts, first)
         ]
-        numbered = [(number, it) for number, (_, it) in enumerate(texts, first)]
+        numbered = [(number, text) for number, (_, text) in enumerate(texts, first)]
         with self._database.transaction():
             connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
             # Before the texts: a statement that adds several rows makes FTS5 write what it has gathered.

@@ -35,11 +35,11 @@ CREATE VIRTUAL TABLE names USING fts5(
 
 def add(connection: sqlite3.Connection, texts: Sequence[tuple[int, SearchText]]) -> None:
     """Insert texts under their numbers. Must be called within a transaction."""
-    connection.executemany("INSERT INTO texts VALUES(?, ?)", ((number, it.text) for number, it in texts))
+    connection.executemany("INSERT INTO texts VALUES(?, ?)", ((number, text.text) for number, text in texts))
     connection.executemany(
-        "INSERT INTO words(rowid, text) VALUES(?, ?)", ((number, it.text) for number, it in texts)
+        "INSERT INTO words(rowid, text) VALUES(?, ?)", ((number, text.text) for number, text in texts)
     )
-    recalled = list(_recalled((number, it.role, it.text) for number, it in texts))
+    recalled = list(_recalled((number, text.role, text.text) for number, text in texts))
     connection.executemany("INSERT INTO stems(rowid, text) VALUES(?, ?)", _stems_of(recalled))
     connection.executemany("INSERT INTO names(rowid, text) VALUES(?, ?)", _names_of(recalled))
 
@@ -88,9 +88,9 @@ def _texts_of(connection: sqlite3.Connection, file: int) -> Iterator[tuple[int, 
 
 
 def _stems_of(recalled: Iterable[_Recalled]) -> Iterator[tuple[int, str]]:
-    for it in recalled:
-        yield it.number, f"{it.text} {it.parts}" if it.parts else it.text
+    for row in recalled:
+        yield row.number, f"{row.text} {row.parts}" if row.parts else row.text
 
 
 def _names_of(recalled: Iterable[_Recalled]) -> Iterator[tuple[int, str]]:
-    return ((it.number, it.names) for it in recalled if it.names)
+    return ((row.number, row.names) for row in recalled if row.names)

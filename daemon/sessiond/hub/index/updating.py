@@ -102,7 +102,7 @@ class IndexUpdater:
 
     async def check_files(self) -> int:
         """Check the files. Returns the build number of the index."""
-        build_number = await self._thread.ask_with_changes(lambda it: it.check_files())
+        build_number = await self._thread.ask_with_changes(lambda index: index.check_files())
         self._on_change()
         return build_number
 
@@ -130,7 +130,7 @@ class IndexUpdater:
         self._has_grown = False
         is_due = time.monotonic() - self._checked_at >= MAX_UPDATE_SECONDS
         if not self._must_check_files and not is_due:
-            build_number = await self._thread.ask_with_changes(lambda it: it.build_number)
+            build_number = await self._thread.ask_with_changes(lambda index: index.build_number)
             if await self._index_open_sessions(build_number):
                 return
         self._must_check_files, self._checked_at = False, time.monotonic()
@@ -164,11 +164,13 @@ class IndexUpdater:
 
     async def _step(self) -> bool:
         """Read a part of a file whose row is provisional, or index some texts. Returns whether there is more to do."""
-        return await self._thread.ask_with_changes(lambda it: it.files.complete_step() or it.texts.step())
+        return await self._thread.ask_with_changes(
+            lambda index: index.files.complete_step() or index.texts.step()
+        )
 
     async def _unsearched(self) -> t.UnsearchedTexts:
         ends = {ref: _end(live) for ref, live in self._tracker.overrides().items()}
-        return await self._thread.ask(lambda it: it.texts.unsearched(ends))
+        return await self._thread.ask(lambda index: index.texts.unsearched(ends))
 
     async def _index_open_sessions(
         self, build_number: int, until: float | None = None, *, rests: bool = True
@@ -192,7 +194,7 @@ class IndexUpdater:
         }
         if not outdated:
             return True
-        rows = await self._thread.ask(lambda it: {ref: it.texts.indexed_rows(ref) for ref in outdated})
+        rows = await self._thread.ask(lambda index: {ref: index.texts.indexed_rows(ref) for ref in outdated})
         indexed: dict[str, tuple[LiveSession, tuple[Tree, int]]] = {}
         for ref, live in outdated.items():
             try:
@@ -204,7 +206,7 @@ class IndexUpdater:
                     continue  # it was closed meanwhile: the next check reads its file
                 log.warning("session %s cannot be read for the index: %s", live.log.session_id, error)
         if indexed:
-            await self._thread.ask(lambda it: it.texts.mark_indexed(indexed.keys()))
+            await self._thread.ask(lambda index: index.texts.mark_indexed(indexed.keys()))
             self._indexed_extents |= dict(indexed.values())
         return None not in rows.values()
 
@@ -230,7 +232,7 @@ class IndexUpdater:
         return None if rows is None or live.tree is not tree else (tree, rows)
 
     def _add_committed(self, ref: str, added: CommittedEntries) -> Awaitable[int]:
-        return self._thread.ask(lambda it: it.texts.add_committed(ref, added))
+        return self._thread.ask(lambda index: index.texts.add_committed(ref, added))
 
 
 def _extent(live: ReadableSession) -> tuple[Tree, int]:

@@ -59,19 +59,19 @@ def add(
     models: dict[Model, int] = {}
     changed: set[Place] = set()
     created, ref = connection.execute("SELECT created, ref FROM files WHERE id = ?", (file,)).fetchone()
-    for it in found:
-        model = Model(it.provider, it.model, it.speed)
+    for usage in found:
+        model = Model(usage.provider, usage.model, usage.speed)
         if model not in models:
             models[model] = _number_of(connection, model)
-        at = max(it.at if it.at is not None else fallback_at or 0, 0)
-        tokens = it.input + it.output + it.cache_read + it.cache_write
-        is_counted = _takes_over(connection, it.key, (-tokens, created, ref), changed)
+        at = max(usage.at if usage.at is not None else fallback_at or 0, 0)
+        tokens = usage.input + usage.output + usage.cache_read + usage.cache_write
+        is_counted = _takes_over(connection, usage.key, (-tokens, created, ref), changed)
         if is_counted:
             changed.add(Place(file, half_hour_of(at)))
         connection.execute(
             "INSERT INTO usage VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (file, it.key, at, models[model], it.input, it.output, it.cache_read, it.cache_write,
-             it.cache_write_1h, it.reasoning, it.cost, is_counted),
+            (file, usage.key, at, models[model], usage.input, usage.output, usage.cache_read, usage.cache_write,
+             usage.cache_write_1h, usage.reasoning, usage.cost, is_counted),
         )  # fmt: skip
     usage_totals.refresh(connection, changed)
 

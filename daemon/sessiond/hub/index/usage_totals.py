@@ -167,7 +167,7 @@ def half_hour_of(at: int) -> int:
 
 def refresh(connection: sqlite3.Connection, places: Iterable[Place]) -> None:
     """Make the totals of these half-hours again. Must be called within the transaction that changed their rows."""
-    changed = [it._asdict() for it in places]
+    changed = [place._asdict() for place in places]
     connection.executemany("DELETE FROM usage_totals WHERE file = :file AND half_hour = :half_hour", changed)
     connection.executemany(_MAKE, changed)
 
@@ -232,16 +232,16 @@ def sums(
 def _size(prices: dict[int, PriceSteps], tokens: str) -> str:
     """Return the SQL expression of `UsageSum.size` for prompts of so many tokens."""
     by_limits: dict[tuple[int, ...], list[int]] = {}
-    for model, it in prices.items():
-        by_limits.setdefault(it.limits, []).append(model)
+    for model, price in prices.items():
+        by_limits.setdefault(price.limits, []).append(model)
     return _by_model([(models, _exceeded(tokens, limits)) for limits, models in by_limits.items() if limits])
 
 
 def _moment(prices: dict[int, PriceSteps]) -> str:
     """Return the SQL expression of `UsageSum.moment` for a time in the column `at`."""
     by_steps: dict[tuple[tuple[int, ...], bool], list[int]] = {}
-    for model, it in prices.items():
-        by_steps.setdefault((it.starts, it.is_hourly), []).append(model)
+    for model, price in prices.items():
+        by_steps.setdefault((price.starts, price.is_hourly), []).append(model)
     cases: list[tuple[list[int], str]] = []
     for (starts, is_hourly), models in by_steps.items():
         if is_hourly:

@@ -48,7 +48,9 @@ def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None
         return None  # the command that resumes it would take the id for an option
     if agent.load_database is not None:
         database, paths = agent.load_database(), _files(agent, environ)
-        return next((it for it in paths if messages_in_database(database, it, original.native_id)), None)
+        return next(
+            (path for path in paths if messages_in_database(database, path, original.native_id)), None
+        )
     known = [] if original.path is None else [original.path]
     inside = tuple(f"{folder}/" for folder in agent.folders(environ))
     for path in chain(known, _files(agent, environ)):
@@ -73,5 +75,5 @@ def messages_in_database(database: SessionDatabase, path: str, native_id: str) -
 def _files(agent: Agent, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the paths of all files that may hold sessions of an agent."""
     for folder in agent.folders(environ):
-        for it in session_files(agent, folder, VisitedFolders(), real_folders(agent, environ)):
-            yield it.path
+        for item in session_files(agent, folder, VisitedFolders(), real_folders(agent, environ)):
+            yield item.path

@@ -111,7 +111,7 @@ class AgentResume:
         )  # fmt: skip
         version = await asyncio.to_thread(self._version_of, AGENTS[agent], environ)
         work = NativeWork(session, agent, environ, self._documents, version)
-        batches = (found[it : it + ROWS_A_STEP] for it in range(0, len(found), ROWS_A_STEP))
+        batches = (found[number : number + ROWS_A_STEP] for number in range(0, len(found), ROWS_A_STEP))
         if sum(map(len, found)) > SMALL_BYTES:
             try:
                 return await run_on_pieces(write_native, _pieces(batches, live.blobs), work)
@@ -126,7 +126,7 @@ def _environ(given: Mapping[str, str] | None) -> dict[str, str]:
         "HOME",
         "TMPDIR",
         "XDG_CONFIG_HOME",
-        *(it for agent in AGENTS.values() for it in agent.variables),
+        *(variable for agent in AGENTS.values() for variable in agent.variables),
     }
     source = os.environ if given is None else given
     return {name: source[name] for name in sorted(names) if source.get(name)}

@@ -73,7 +73,7 @@ def write_native(pieces: Iterable[LinePiece], work: NativeWork) -> NativeWritten
         OSError: A file cannot be written.
     """
     entries = [fields.without(lines.loads(line), COMMAND_FIELD) for line in restored(pieces)]
-    if not any(fields.type_of(it) == "message" for it in entries):
+    if not any(fields.type_of(entry) == "message" for entry in entries):
         raise IncompatibleParams("the path has no message to go on from")
     session = replace(work.session, entries=entries)
     model, writer = AGENTS[work.agent].model(work.environ), NATIVE_WRITERS[work.agent]
@@ -111,7 +111,7 @@ def _elsewhere(work: NativeWork, path: str) -> list[str]:
 def _write(file: NewFile, data: bytes, elsewhere: Sequence[str]) -> bool:
     """Write a file, unless there is one. Return whether the file has these bytes now."""
     path = Path(file.path)
-    if any(os.path.lexists(it) for it in elsewhere):
+    if any(os.path.lexists(path) for path in elsewhere):
         return False
     if not os.path.lexists(path):
         for name, text in file.companions.items():
@@ -166,5 +166,5 @@ def _known_messages(work: NativeWork, target: NativeTarget) -> list[str]:
 
 def _messages(data: bytes) -> list[Any]:
     document = fields.mapping(msgspec.json.decode(data))
-    messages = [fields.mapping(it) for it in fields.items(document.get("messages"))]
-    return [fields.mapping(it.get("info")).get("id") for it in messages]
+    messages = [fields.mapping(message) for message in fields.items(document.get("messages"))]
+    return [fields.mapping(message.get("info")).get("id") for message in messages]

@@ -91,7 +91,9 @@ class Prompts:
             command_id: The `commandId` of the request. The outcome is recorded in the same transaction, for
                 `added_by`.
         """
-        return self._file.use(lambda it: in_transaction(it, lambda: _add_for(it, prompt, command_id)))
+        return self._file.use(
+            lambda connection: in_transaction(connection, lambda: _add_for(connection, prompt, command_id))
+        )
 
     def added_by(self, command_id: str) -> Addition | None:
         """Return the outcome of a command; None if it was not carried out."""
@@ -106,15 +108,17 @@ class Prompts:
 
     def add_all(self, prompts: Sequence[NewPrompt]) -> None:
         """Add prompts in one transaction, except those that are empty or equal to the one before."""
-        self._file.use(lambda it: in_transaction(it, lambda: _add_all(it, prompts)))
+        self._file.use(lambda connection: in_transaction(connection, lambda: _add_all(connection, prompts)))
 
     def merge(self, prompts: Sequence[NewPrompt]) -> int:
         """Add the prompts of another history that this one lacks, in one transaction. Return their number."""
-        return self._file.use(lambda it: in_transaction(it, lambda: _merge(it, prompts)))
+        return self._file.use(
+            lambda connection: in_transaction(connection, lambda: _merge(connection, prompts))
+        )
 
     def known(self, prompt_ids: Sequence[str]) -> list[str]:
         """Return those of the ids that prompts have."""
-        return self._file.use(lambda it: list(_numbers(it, prompt_ids)))
+        return self._file.use(lambda connection: list(_numbers(connection, prompt_ids)))
 
     def delete(self, prompt_ids: Sequence[str]) -> list[str]:
         """Delete prompts, also from the free space of the file. Returns the ids of those that existed."""
@@ -158,7 +162,7 @@ class Prompts:
             "SELECT file_id.id, history.id, prompt, created_at, cwd, session_id, entry_id "
             f"FROM history, file_id WHERE {' AND '.join(conditions)} ORDER BY created_at DESC, history.id DESC LIMIT ?"
         )
-        rows = self._file.use(lambda it: it.execute(sql, [*values, limit]).fetchall())
+        rows = self._file.use(lambda connection: connection.execute(sql, [*values, limit]).fetchall())
         return [
             (
                 (at, number),

@@ -90,8 +90,8 @@ class PromptHistory:
             if not self.enabled:
                 return t.HistoryAddResult(added=False, prompt_id=None)
             new = NewPrompt(params.prompt, params.cwd, clock.timestamp())
-            it = await self._ask(lambda prompts: prompts.add(new, params.command_id))
-            return t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
+            addition = await self._ask(lambda prompts: prompts.add(new, params.command_id))
+            return t.HistoryAddResult(added=addition.added, prompt_id=addition.prompt_id)
 
         command = self._commands.of(m.HISTORY_ADD, params)
         return await self._commands.once(command, t.HistoryAddResult, run)
@@ -103,12 +103,18 @@ class PromptHistory:
             IncompatibleParams: A time is not in ISO format with a time zone.
         """
         copies = [
-            NewPrompt(it.prompt, it.cwd, _checked_time(it.created_at, at), it.session_id, it.entry_id)
-            for at, it in enumerate(params.prompts)
+            NewPrompt(
+                prompt.prompt,
+                prompt.cwd,
+                _checked_time(prompt.created_at, at),
+                prompt.session_id,
+                prompt.entry_id,
+            )
+            for at, prompt in enumerate(params.prompts)
         ]
         if not self.enabled:
             return t.HistoryImportResult(added_count=0)
-        return t.HistoryImportResult(added_count=await self._ask(lambda it: it.merge(copies)))
+        return t.HistoryImportResult(added_count=await self._ask(lambda prompts: prompts.merge(copies)))
 
     async def page(self, params: t.HistoryListParams) -> t.HistoryListResult:
         """Return a page of the newest prompts that match. Raises `CursorExpired`."""
@@ -135,14 +141,18 @@ class PromptHistory:
 
     async def _settle_add(self, entry: "Entry") -> t.HistoryAddResult | None:
         """Return the result of an addition that a crash interrupted; None if it was not carried out."""
-        it = await self._ask(lambda prompts: prompts.added_by(entry.id))
-        return None if it is None else t.HistoryAddResult(added=it.added, prompt_id=it.prompt_id)
+        addition = await self._ask(lambda prompts: prompts.added_by(entry.id))
+        return (
+            None
+            if addition is None
+            else t.HistoryAddResult(added=addition.added, prompt_id=addition.prompt_id)
+        )
 
     async def _settle_delete(self, entry: "Entry") -> t.HistoryDeleteResult | None:
         """Return the result of a deletion that a crash interrupted; None if it was not carried out."""
-        requested = [str(it) for it in entry.intent.get("promptIds") or ()]
+        requested = [str(prompt_id) for prompt_id in entry.intent.get("promptIds") or ()]
         remaining = set(await self._known(requested))
-        removed = [it for it in requested if it not in remaining]
+        removed = [prompt_id for prompt_id in requested if prompt_id not in remaining]
         return t.HistoryDeleteResult(deleted_ids=removed) if removed else None
 
     async def _known(self, prompt_ids: Sequence[str]) -> list[str]:
@@ -223,7 +233,10 @@ class PromptHistory:
     def _take(self) -> None:
         batch = [self._pending.popleft() for _ in range(min(len(self._pending), _MAX_BATCH))]
         self._loaded().add_all(
-            [NewPrompt(_text_of(it.line), it.cwd, it.at, it.session_id, it.entry_id) for it in batch]
+            [
+                NewPrompt(_text_of(prompt.line), prompt.cwd, prompt.at, prompt.session_id, prompt.entry_id)
+                for prompt in batch
+            ]
         )
 
 
@@ -250,7 +263,9 @@ def _text_of(line: bytes) -> str:
 def _place(cursor: str) -> tuple[int, int]:
     """Return the time and the number of a prompt that a cursor names."""
     parts = cursor.split("-")
-    if len(parts) != 2 or not all(it.isascii() and it.isdecimal() and len(it) <= 18 for it in parts):
+    if len(parts) != 2 or not all(
+        character.isascii() and character.isdecimal() and len(character) <= 18 for character in parts
+    ):
         raise CursorExpired
     return int(parts[0]), int(parts[1])
 

@@ -46,15 +46,18 @@ def find(
     """Return the entries that may answer a question, of the allowed numbers; None allows all."""
     connection.execute(_COUNTS)
     total = connection.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0]
-    stems = {it.stem for it in question.concepts} | {
-        stem for it in question.concepts for term in (*it.derived, *it.synonyms) for stem in term.stems
+    stems = {concept.stem for concept in question.concepts} | {
+        stem
+        for concept in question.concepts
+        for term in (*concept.derived, *concept.synonyms)
+        for stem in term.stems
     }
     counts = {stem: _count(connection, stem) for stem in stems}
-    values = [_values(it, counts, total) for it in question.concepts]
+    values = [_values(concept, counts, total) for concept in question.concepts]
     rows: dict[tuple[str, ...], Sequence[int]] = {}
     scores = [
-        _scores(connection, it, value, rows, allowed)
-        for it, value in zip(question.concepts, values, strict=True)
+        _scores(connection, concept, value, rows, allowed)
+        for concept, value in zip(question.concepts, values, strict=True)
     ]
     chosen: dict[int, None] = {}
     for wording in question.wordings:
@@ -62,7 +65,7 @@ def find(
         for place in wording:
             for entry, value in scores[place].items():
                 total_scores[entry] = total_scores.get(entry, 0.0) + value
-        best = heapq.nlargest(PER_WORDING, total_scores.items(), key=lambda it: (it[1], it[0]))
+        best = heapq.nlargest(PER_WORDING, total_scores.items(), key=lambda pair: (pair[1], pair[0]))
         chosen |= dict.fromkeys(entry for entry, _ in best)
     by_name = {name: _named(connection, name, allowed) for name in question.names}
     by_name = {name: found for name, found in by_name.items() if 0 < len(found) < _MAX_NAME_ROWS}
@@ -84,8 +87,8 @@ def _values(concept: Concept, counts: dict[str, int], total: int) -> Values:
     own = _rarity(counts[concept.stem], total)
     limit = own if counts[concept.stem] else math.inf
     synonyms: dict[tuple[str, ...], float] = {}
-    weighted = [(it, DERIVED_WEIGHT) for it in concept.derived]
-    weighted += [(it, concept.synonym_weight) for it in concept.synonyms]
+    weighted = [(term, DERIVED_WEIGHT) for term in concept.derived]
+    weighted += [(synonym, concept.synonym_weight) for synonym in concept.synonyms]
     for term, weight in weighted:
         count = min(counts[stem] for stem in term.stems)
         if count:
@@ -108,7 +111,7 @@ def _scores(
         if term.stems in values.synonyms
     ]
     scores: dict[int, float] = {}
-    for stems, words, value in sorted(terms, key=lambda it: -it[2]):
+    for stems, words, value in sorted(terms, key=lambda term: -term[2]):
         if stems not in known:
             known[stems] = _rows(connection, "stems", words, allowed)
         for entry in known[stems]:

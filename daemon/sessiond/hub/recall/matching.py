@@ -78,9 +78,9 @@ class Matcher:
         text = text[:MAX_CHARS]
         occurrences = self._occurrences(text)
         best: dict[int, float] = {}
-        for it in occurrences:
-            best[it.concept] = max(best.get(it.concept, 0.0), it.value)
-        ends = [it.end() for it in _SENTENCE_END.finditer(text)]
+        for occurrence in occurrences:
+            best[occurrence.concept] = max(best.get(occurrence.concept, 0.0), occurrence.value)
+        ends = [match.end() for match in _SENTENCE_END.finditer(text)]
         near, start, end = _best_part(occurrences, ends)
         has_number = _NUMBER.search(text, *_sentence(start, ends, len(text))) is not None
         return Match(best, near, start, end, has_number)
@@ -88,7 +88,7 @@ class Matcher:
     def subject(self, text: str, match: Match) -> frozenset[str]:
         """Return the stems of the words of the sentence that the best part of a text is in, without numbers."""
         text = text[:MAX_CHARS]
-        ends = [it.end() for it in _SENTENCE_END.finditer(text)]
+        ends = [end.end() for end in _SENTENCE_END.finditer(text)]
         start, end = _sentence(match.start, ends, len(text))
         sentence = text[max(start, match.start - _BEFORE) : end][:_MAX_SUBJECT]
         words = {
@@ -123,12 +123,13 @@ class Matcher:
     def _learn(self, written: Collection[str]) -> None:
         """Remember which of the wanted stems words have, as they are written in texts, and the parts of names."""
         inner = {
-            it: [search_words.fold(it), *identifiers.found_in(it).parts.lower().split()] for it in written
+            word: [search_words.fold(word), *identifiers.found_in(word).parts.lower().split()]
+            for word in written
         }
         stems = self._stemmer.stems({word for words in inner.values() for word in words})
-        for it, words in inner.items():
+        for term, words in inner.items():
             found = dict.fromkeys(stems[word] for word in words)
-            self._wanted_in[it] = tuple(stem for stem in found if stem is not None and stem in self._wanted)
+            self._wanted_in[term] = tuple(stem for stem in found if stem is not None and stem in self._wanted)
 
 
 def _joined(
@@ -139,7 +140,9 @@ def _joined(
     for start, end in places.get(term[0], ()):
         last = end
         for stem in term[1:]:
-            following = [it for it in places.get(stem, ()) if last < it[0] <= last + 12]
+            following = [
+                occurrence for occurrence in places.get(stem, ()) if last < occurrence[0] <= last + 12
+            ]
             if not following:
                 break
             last = following[0][1]
@@ -161,9 +164,9 @@ def _best_part(occurrences: Sequence[Occurrence], ends: Sequence[int]) -> tuple[
     """
     most, near, start, end = 0.0, dict[int, float](), 0, 0
     after = 0
-    for first, it in enumerate(occurrences):
+    for first, occurrence in enumerate(occurrences):
         after = max(after, first)
-        limit = min(it.start + WINDOW, _sentence(it.start, ends, MAX_CHARS)[1])
+        limit = min(occurrence.start + WINDOW, _sentence(occurrence.start, ends, MAX_CHARS)[1])
         while after < len(occurrences) and occurrences[after].start < limit:
             after += 1
         part = occurrences[first:after]
@@ -172,7 +175,7 @@ def _best_part(occurrences: Sequence[Occurrence], ends: Sequence[int]) -> tuple[
         values = _assigned(part)
         worth = sum(values.values())
         if worth > most:
-            most, near, start, end = worth, values, it.start, max(other.end for other in part)
+            most, near, start, end = worth, values, occurrence.start, max(other.end for other in part)
     return near, start, end
 
 
@@ -184,8 +187,10 @@ def _assigned(part: Sequence[Occurrence]) -> dict[int, float]:
     """
     values: dict[int, float] = {}
     used: set[int] = set()
-    for it in sorted(part, key=lambda it: (-it.value, it.start, it.concept)):
-        if it.concept not in values and it.start not in used:
-            used.add(it.start)
-            values[it.concept] = it.value
+    for occurrence in sorted(
+        part, key=lambda occurrence: (-occurrence.value, occurrence.start, occurrence.concept)
+    ):
+        if occurrence.concept not in values and occurrence.start not in used:
+            used.add(occurrence.start)
+            values[occurrence.concept] = occurrence.value
     return values

@@ -41,21 +41,23 @@ def order(passages: Sequence[Passage]) -> list[RankedPassage]:
         if len(group) == 1:
             ordered.append(RankedPassage(group[0], None, group[0].score))
             continue
-        newest = max(group, key=lambda it: (it.on_path, it.at or 0, it.seq))
+        newest = max(group, key=lambda passage: (passage.on_path, passage.at or 0, passage.seq))
         ordered.append(RankedPassage(newest, newest, group[0].score))
-        ordered += [RankedPassage(it, newest, it.score) for it in group if it is not newest]
-    return sorted(ordered, key=lambda it: -it.rank)
+        ordered += [
+            RankedPassage(passage, newest, passage.score) for passage in group if passage is not newest
+        ]
+    return sorted(ordered, key=lambda passage: -passage.rank)
 
 
 def _groups(passages: Sequence[Passage]) -> list[list[Passage]]:
     groups: list[list[Passage]] = []
-    for it in passages:
+    for passage in passages:
         for group in groups:
-            if group[0].project == it.project and _is_same(group[0], it):
-                group.append(it)
+            if group[0].project == passage.project and _is_same(group[0], passage):
+                group.append(passage)
                 break
         else:
-            groups.append([it])
+            groups.append([passage])
     return groups
 
 

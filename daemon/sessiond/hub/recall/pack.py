@@ -40,14 +40,14 @@ def pack(
     """
     left = params.budget_tokens * CHARS_PER_TOKEN
     passages: list[t.RecallPassage] = []
-    for it in found[: params.limit]:
-        made = _passage(it, redactor, left)
+    for passage in found[: params.limit]:
+        made = _passage(passage, redactor, left)
         if made is None:
             break
         passages.append(made)
         left -= size_of(made)
     best = found[0].passage.score if found else 0.0
-    well = sum(it.passage.score >= best * _WELL for it in found)
+    well = sum(passage.passage.score >= best * _WELL for passage in found)
     tokens = params.budget_tokens - left // CHARS_PER_TOKEN
     return passages, tokens, max(0, well - len(passages))
 
@@ -65,9 +65,9 @@ def size_of(passage: t.RecallPassage) -> int:
     return _OVERHEAD + sum(map(len, texts)) + neighbor
 
 
-def _passage(it: RankedPassage, redactor: Redactor, left: int) -> t.RecallPassage | None:
+def _passage(passage: RankedPassage, redactor: Redactor, left: int) -> t.RecallPassage | None:
     """Return a passage of at most `left` characters; None if even a short excerpt is longer."""
-    found = it.passage
+    found = passage.passage
 
     def cleaned(text: str) -> str:
         return redactor.text(text, None)
@@ -89,8 +89,10 @@ def _passage(it: RankedPassage, redactor: Redactor, left: int) -> t.RecallPassag
         text=_excerpt(found, cleaned, _EXCERPT),
         matched=list(found.matched)[:_MAX_MATCHED],
         score=round(min(found.score, 1.0), 4),
-        newest=it.newest is found,
-        newer_entry_id=None if it.newest is None or it.newest is found else it.newest.entry_id or None,
+        newest=passage.newest is found,
+        newer_entry_id=None
+        if passage.newest is None or passage.newest is found
+        else passage.newest.entry_id or None,
         on_path=found.on_path,
         neighbor=neighbor,
         origin=session.origin,

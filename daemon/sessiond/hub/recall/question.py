@@ -87,7 +87,7 @@ def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> Parse
             read_wordings.append(tuple(of_wording))
         names |= dict.fromkeys(_names(wording))
     for place, concept in enumerate(concepts):
-        count = sum(place in it for it in read_wordings)
+        count = sum(place in wording for wording in read_wordings)
         concepts[place] = replace(concept, weight=1 + REPEATED * (count - 1))
     asks_number = any(_ASKS_NUMBER.search(wording) for wording in wordings)
     return ParsedQuestion(tuple(concepts), tuple(read_wordings), tuple(names)[:MAX_CONCEPTS], asks_number)
@@ -102,8 +102,10 @@ def _concepts(wording: str, synonyms: Synonyms, stemmer: Stemmer) -> list[Concep
     for place, (word, stem) in enumerate(pairs):
         if stem in found or (word in STOP_WORDS and not only_stop_words):
             continue
-        groups = _groups_at(place, [it for _, it in pairs], synonyms)
-        derived = [it for it, own in stemmer.stems(related(stem)).items() if it == own]  # else it is no stem
+        groups = _groups_at(place, [paired_stem for _, paired_stem in pairs], synonyms)
+        derived = [
+            form for form, own in stemmer.stems(related(stem)).items() if form == own
+        ]  # else it is no stem
         found[stem] = _concept(word, stem, derived, groups, synonyms)
         if len(found) == MAX_CONCEPTS:
             break
@@ -120,7 +122,11 @@ def _concept(
                 terms.setdefault(term.stems, term)
     weight = SYNONYM_WEIGHT / max(1, len(groups)) ** 0.5
     return Concept(
-        word, stem, tuple(Term((it,), (it,)) for it in derived), tuple(terms.values())[:MAX_SYNONYMS], weight
+        word,
+        stem,
+        tuple(Term((form,), (form,)) for form in derived),
+        tuple(terms.values())[:MAX_SYNONYMS],
+        weight,
     )
 
 
@@ -138,5 +144,9 @@ def _groups_at(place: int, stems: Sequence[str], synonyms: Synonyms) -> list[int
 def _names(wording: str) -> list[str]:
     """Return the names in a wording, and its longer words, which may be part of a name."""
     words = [search_words.fold(word) for word in search_words.tokens(wording)]
-    longer = [it for it in words if len(it) >= SHORTEST_NAME and it.isascii() and it not in STOP_WORDS]
+    longer = [
+        character
+        for character in words
+        if len(character) >= SHORTEST_NAME and character.isascii() and character not in STOP_WORDS
+    ]
     return [*identifiers.found_in(wording).names.split(), *longer]

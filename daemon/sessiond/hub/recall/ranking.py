@@ -121,8 +121,8 @@ class Finder:
         sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
         projects: dict[str, str] = {}
         passages = []
-        for it, score in ranked:
-            file = it.row.file
+        for candidate, score in ranked:
+            file = candidate.row.file
             if file not in sessions:
                 sessions[file] = session_of(connection, file)
             session = sessions[file][1]
@@ -130,7 +130,13 @@ class Finder:
                 projects[session.cwd] = _project_of(connection, session.cwd)
             passages.append(
                 _passage(
-                    connection, it, score, sessions[file], projects[session.cwd], asked.concepts, matcher
+                    connection,
+                    candidate,
+                    score,
+                    sessions[file],
+                    projects[session.cwd],
+                    asked.concepts,
+                    matcher,
                 )
             )
         return passages
@@ -142,7 +148,7 @@ def _allowed(connection: sqlite3.Connection, params: t.RecallParams) -> Collecti
         return None
     files = files_of(connection, cwd=params.cwd, project=params.project, agent=params.agent)
     numbers = ",".join(map(str, files))
-    return {it for (it,) in connection.execute(f"SELECT id FROM entries WHERE file IN ({numbers})")}
+    return {entry for (entry,) in connection.execute(f"SELECT id FROM entries WHERE file IN ({numbers})")}
 
 
 def _rows(connection: sqlite3.Connection, entries: Collection[int]) -> list[_Row]:
@@ -153,14 +159,14 @@ def _rows(connection: sqlite3.Connection, entries: Collection[int]) -> list[_Row
         f" WHERE entries.id IN ({numbers}) AND draft IS NOT NULL"
     )
     rows = [_Row(*columns) for columns in found]
-    return [it._replace(text=readable(recalled_text(it.text, it.role))) for it in rows]
+    return [row._replace(text=readable(recalled_text(row.text, row.role))) for row in rows]
 
 
 def _without_copies(scored: Sequence[_Scored]) -> list[_Scored]:
     """Return the entries without those whose text another one has too, as in a fork. The oldest one stays."""
     originals: dict[str, _Scored] = {}
-    for it in sorted(scored, key=lambda it: (it.row.at or 0, it.row.entry)):
-        originals.setdefault(it.row.text, it)
+    for candidate in sorted(scored, key=lambda candidate: (candidate.row.at or 0, candidate.row.entry)):
+        originals.setdefault(candidate.row.text, candidate)
     return list(originals.values())
 
 
@@ -170,20 +176,22 @@ def _ranked(
     """Return the entries with their scores, best first; of equal ones, the newer comes first."""
     now = time.time_ns() // 1_000_000
     number = _NUMBER_WEIGHT if asked.asks_number else 1.0
-    weights = [_weight(it.row, now) * (number if it.match.has_number else 1.0) for it in scored]
-    values = [_value(it.match) * weight for it, weight in zip(scored, weights, strict=True)]
+    weights = [
+        _weight(candidate.row, now) * (number if candidate.match.has_number else 1.0) for candidate in scored
+    ]
+    values = [_value(candidate.match) * weight for candidate, weight in zip(scored, weights, strict=True)]
     rarity = {name: 1.0 / len(entries) ** 0.5 for name, entries in found.by_name.items()}
     named = [
-        sum(value for name, value in rarity.items() if name in it.row.text.lower()) * weight
-        for it, weight in zip(scored, weights, strict=True)
+        sum(value for name, value in rarity.items() if name in candidate.row.text.lower()) * weight
+        for candidate, weight in zip(scored, weights, strict=True)
     ]
     most, most_named = max(values, default=0.0) or 1.0, max(named, default=0.0) or 1.0
     totals = [
         value / most + _NAME_WEIGHT * name / most_named for value, name in zip(values, named, strict=True)
     ]
     best = max(totals, default=0.0) or 1.0
-    ranked = [(it, total / best) for it, total in zip(scored, totals, strict=True) if total]
-    return sorted(ranked, key=lambda it: (-it[1], -(it[0].row.at or 0)))
+    ranked = [(candidate, total / best) for candidate, total in zip(scored, totals, strict=True) if total]
+    return sorted(ranked, key=lambda pair: (-pair[1], -(pair[0].row.at or 0)))
 
 
 def _value(match: Match) -> float:
@@ -207,18 +215,18 @@ def _project_of(connection: sqlite3.Connection, cwd: str) -> str:
 
 
 def _passage(
-    connection: sqlite3.Connection, it: _Scored, score: float,
+    connection: sqlite3.Connection, scored: _Scored, score: float,
     place: tuple[str, t.ListedSession, list[tuple[int, int]]], project: str,
     concepts: Sequence[question.Concept], matcher: Matcher,
 ) -> Passage:  # fmt: skip
     ref, session, off_path = place
-    matched = {concepts[number].word: value for number, value in sorted(it.match.best.items())}
-    row = it.row
-    subject = matcher.subject(row.text, it.match)
+    matched = {concepts[number].word: value for number, value in sorted(scored.match.best.items())}
+    row = scored.row
+    subject = matcher.subject(row.text, scored.match)
     return Passage(
         ref=ref, seq=row.seq, on_path=not is_in(row.seq, off_path), session=session, project=project,
         entry_id=row.target or row.entry_id, type=row.type, role=row.role, at=row.at, text=row.text,
-        start=it.match.start, matched=matched,
+        start=scored.match.start, matched=matched,
         subject=subject, beyond=matcher.beyond(subject), score=score,
         neighbor=_neighbor(connection, row, off_path),
     )  # fmt: skip

@@ -28,12 +28,14 @@ class Recall:
     async def run(self, params: t.RecallParams) -> t.RecallResult:
         """Return the passages that answer a question. Raises `StorageFailed`."""
         found, unsearched, open_now = await self._index.ask_indexed(
-            lambda it: self._finder.find(it.database.connection, it.resolved(params)), params.wait_ms
+            lambda index: self._finder.find(index.database.connection, index.resolved(params)), params.wait_ms
         )
-        on_path = await on_current_path([(it.ref, it.seq, it.on_path) for it in found], open_now)
+        on_path = await on_current_path(
+            [(passage.ref, passage.seq, passage.on_path) for passage in found], open_now
+        )
         placed = [
-            replace(it, on_path=is_on_path)
-            for it, is_on_path in zip(found, on_path, strict=True)
+            replace(passage, on_path=is_on_path)
+            for passage, is_on_path in zip(found, on_path, strict=True)
             if is_on_path is not None
         ]
         return await asyncio.to_thread(_packed, placed, params, await self._keys(), unsearched)

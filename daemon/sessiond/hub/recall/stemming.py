@@ -20,11 +20,11 @@ _SHORTEST: Final = 4
 
 def related(stem: str) -> list[str]:
     """Return stems that may be of words derived from the word of a stem, or of the word that it is derived from."""
-    found = [stem + it for it in _SUFFIXES]
-    found += [stem.removesuffix(it) for it in _SUFFIXES if stem.endswith(it)]
+    found = [stem + suffix for suffix in _SUFFIXES]
+    found += [stem.removesuffix(suffix) for suffix in _SUFFIXES if stem.endswith(suffix)]
     for pair in _LAST_LETTERS:
         found += [stem[:-1] + other for one, other in (pair, pair[::-1]) if stem.endswith(one)]
-    return [it for it in dict.fromkeys(found) if len(it) >= _SHORTEST and it != stem]
+    return [form for form in dict.fromkeys(found) if len(form) >= _SHORTEST and form != stem]
 
 
 def stems_of_texts(texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -37,7 +37,7 @@ def stems_of_texts(texts: Sequence[str]) -> list[tuple[str, ...]]:
         connection.executemany("INSERT INTO texts(rowid, text) VALUES(?, ?)", enumerate(texts, 1))
         for stem, number in connection.execute("SELECT term, doc FROM stems ORDER BY doc, offset"):
             found[number - 1].append(stem)
-    return [tuple(it) for it in found]
+    return [tuple(stems) for stems in found]
 
 
 class Stemmer:

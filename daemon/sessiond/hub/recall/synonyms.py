@@ -38,7 +38,7 @@ def read(text: str) -> Synonyms:
     """Return the synonyms of a text, which `synonyms.txt` describes."""
     lines = [line.partition("#")[0] for line in text.splitlines()]
     written = [[_terms(part) for part in line.split(":")] for line in lines if line.strip()]
-    stems = iter(stems_of_texts([" ".join(it) for parts in written for part in parts for it in part]))
+    stems = iter(stems_of_texts([" ".join(words) for parts in written for part in parts for words in part]))
     groups: list[tuple[Term, ...]] = []
     by_stems: dict[tuple[str, ...], tuple[int, ...]] = {}
     for parts in written:

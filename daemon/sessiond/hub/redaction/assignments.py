@@ -14,7 +14,7 @@ from sessiond.hub.redaction.spans import Span
 
 def _behind(words: str, word: str) -> str:
     """Return an expression that is true behind one of these words, joined to another one or not."""
-    return "|".join(f"(?<={it}{join}{word})" for it in words.split() for join in ("", "[_-]"))
+    return "|".join(f"(?<={before}{join}{word})" for before in words.split() for join in ("", "[_-]"))
 
 
 _IN_OTHER_LANGUAGES: Final = (
@@ -78,7 +78,7 @@ _NAMED: Final = re.compile(
 """A name, and the sign that separates it from its value."""
 _HINTS: Final = (
     "pass", "pwd", "secret", "token", "credential", "key", "auth", "pat", "identified by", "pw", "psk", "wort", "salt",
-    *(it.replace("\\", "") for it in _IN_OTHER_LANGUAGES),
+    *(language.replace("\\", "") for language in _IN_OTHER_LANGUAGES),
 )  # fmt: skip
 _FIELD: Final = re.compile(rf".{{0,200}}?(?P<name>{_NAME})", re.IGNORECASE)
 
@@ -171,7 +171,7 @@ def _new_value(changed: re.Match[str], *, is_password: bool) -> tuple[int, int] 
     """Return the value that replaces another one, if it is a secret."""
     group = "quoted" if changed["quoted"] is not None else "bare"
     value, is_quoted = changed[group], group == "quoted"
-    if not is_quoted and not any(it.isdigit() for it in value):
+    if not is_quoted and not any(character.isdigit() for character in value):
         return None  # the type of a result, as in `def login(password: str) -> Session`
     return changed.span(group) if is_worth(value, is_password=is_password, is_quoted=is_quoted) else None
 
@@ -224,7 +224,7 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
     block = _BLOCK.match(text, at)
     if block is not None:
         lines = block["value"].split()
-        is_secret = any(is_worth(it, is_password=is_password, is_quoted=True) for it in lines)
+        is_secret = any(is_worth(line, is_password=is_password, is_quoted=True) for line in lines)
         return block.span("value") if is_secret and len(lines) <= block["value"].count("\n") + 1 else None
     braced = _IN_BRACES.match(text, at)
     if braced is not None and braced.lastindex is not None:
@@ -279,7 +279,7 @@ def _unquoted(text: str, found: re.Match[str], at: int, form: str) -> tuple[int,
         return _if_worth(text, *element.span(), is_password=_is_password(found), is_quoted=True)
     if form == "cell":
         cell = _UNTIL["|"](text, at)
-        if cell is None or not any(it.isdigit() for it in cell["value"]):
+        if cell is None or not any(character.isdigit() for character in cell["value"]):
             return None
         is_box = found["cell"] != "|"  # in other text than tables, this sign is rare
         is_secret = is_strong(cell["value"]) or (is_box and looks_secret(cell["value"], least=8))
@@ -324,7 +324,7 @@ def _behind_spaces(text: str, found: re.Match[str], at: int) -> tuple[int, int] 
     if word is None or (not is_option and rest and not rest.startswith(("/", "#", "\\"))):
         return None
     value = word[0].rstrip(",;")
-    is_column = found.end() - found.start("word") >= 3 and any(it.isdigit() for it in value)
+    is_column = found.end() - found.start("word") >= 3 and any(character.isdigit() for character in value)
     is_secret = is_strong(value) or (is_column and looks_secret(value, least=8))
     return (at, at + len(value)) if is_secret else None
 
@@ -338,7 +338,7 @@ def _is_told(text: str, word: re.Match[str], value: str) -> bool:
             or behind[0] in "\r\n"
             or (behind[0] in ".,;:?)" and behind[1:2] in ("", " ", "\r", "\n"))
         )
-        and any(it.isdigit() for it in value)
+        and any(character.isdigit() for character in value)
         and _METHOD.match(value) is None
         and looks_secret(value, least=8)
     )
@@ -347,7 +347,11 @@ def _is_told(text: str, word: re.Match[str], value: str) -> bool:
 def _below(text: str, at: int) -> tuple[int, int] | None:
     """Return the only word of the line below a prompt."""
     line = _WHOLE_LINE.match(text, at)
-    if line is None or line["value"][-1] in ":,;{[(" or not any(it.isdigit() for it in line["value"]):
+    if (
+        line is None
+        or line["value"][-1] in ":,;{[("
+        or not any(character.isdigit() for character in line["value"])
+    ):
         return None
     return _if_worth(text, *line.span("value"), is_password=False, is_quoted=False)
 

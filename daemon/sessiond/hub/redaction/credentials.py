@@ -155,7 +155,7 @@ def by_context(text: str) -> list[Span]:
     """Return the secrets in a text that are recognized by the words around them."""
     lowered = text.lower()
     if len(lowered) != len(text):  # the lower case of some letters is more than one character
-        lowered = "".join(it.lower() if it.isascii() else it for it in text)
+        lowered = "".join(character.lower() if character.isascii() else character for character in text)
 
     def matches(hints: tuple[str, ...], pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         return pattern.finditer(lowered) if any(hint in lowered for hint in hints) else iter(())
@@ -167,7 +167,7 @@ def by_context(text: str) -> list[Span]:
         if (may_be_secret if found["user"] is None else _is_key)(text[slice(*span)])
     ]
     for gates, rules in _PATTERNS:
-        if any(it in lowered for it in gates):
+        if any(gate in lowered for gate in gates):
             for kind, least, hints, pattern in rules:
                 for hint in hints:  # a loop, since `any` with a generator takes longer than the search
                     if hint in lowered:
@@ -194,12 +194,12 @@ def _found(text: str, lowered: str, kind: str, least: int, pattern: re.Pattern[s
 
 def _is_key(value: str) -> bool:
     """Return whether the user of an address is a key."""
-    return looks_secret(value, least=20) and any(it.isdigit() for it in value)
+    return looks_secret(value, least=20) and any(character.isdigit() for character in value)
 
 
 def _in_cookies(text: str, start: int, end: int) -> list[Span]:
     return [
-        Span(*it.span("value"), "Cookie")
-        for it in _COOKIE.finditer(text, start, end)
-        if it["name"].lower() not in _COOKIE_ATTRIBUTES and looks_secret(it["value"], least=8)
+        Span(*match.span("value"), "Cookie")
+        for match in _COOKIE.finditer(text, start, end)
+        if match["name"].lower() not in _COOKIE_ATTRIBUTES and looks_secret(match["value"], least=8)
     ]

@@ -48,7 +48,7 @@ _ONE_OF_US: Final = re.compile(r"passw|secret|token|credential|api_?key", re.IGN
 
 def is_worth(value: str, *, is_password: bool, is_quoted: bool) -> bool:
     """Return whether the value of an assignment is a secret and not code, prose or an example."""
-    if any(it.isspace() for it in value):
+    if any(character.isspace() for character in value):
         return is_quoted and is_passphrase(value)  # else prose, such as the label of a field
     if is_password and _JOINED_WORDS.fullmatch(value) is not None:
         return _ONE_OF_US.search(value) is None and may_be_secret(value, is_quoted=True)
@@ -80,12 +80,12 @@ def looks_secret(value: str, *, least: int, may_be_digits: bool = False, is_quot
         return False
     if value.isdigit():
         return may_be_digits and len(value) >= 6
-    letters = [it for it in value if it.isalpha()]
-    if not any(it.islower() or it.isupper() for it in letters):
+    letters = [character for character in value if character.isalpha()]
+    if not any(character.islower() or character.isupper() for character in letters):
         return False  # no letters, or a sentence in a script without small and capital letters
-    if _ONE_OF_US.search(value) and not any(it.isdigit() for it in value):
+    if _ONE_OF_US.search(value) and not any(character.isdigit() for character in value):
         return False
-    if any(it.isdigit() for it in value):
+    if any(character.isdigit() for character in value):
         return (
             _IDENTIFIER.fullmatch(value) is None
             or len(value) < 16
@@ -114,16 +114,18 @@ def is_passphrase(value: str) -> bool:
     words = value.split(" ")
     if len(words) > 5 or len(value) < 12 or not may_be_secret(value, is_quoted=True):
         return False
-    return _FOUR_GROUPS.fullmatch(value) is not None or all(len(it) >= 4 and _kinds(it) >= 3 for it in words)
+    return _FOUR_GROUPS.fullmatch(value) is not None or all(
+        len(word) >= 4 and _kinds(word) >= 3 for word in words
+    )
 
 
 def _kinds(value: str) -> int:
     """Return how many kinds of characters a text has, of digits, small letters, capital letters and punctuation."""
     return sum(
         (
-            any(it.isdigit() for it in value),
-            any(it.islower() for it in value),
-            any(it.isupper() for it in value),
+            any(character.isdigit() for character in value),
+            any(character.islower() for character in value),
+            any(character.isupper() for character in value),
             not value.replace("-", "").replace("_", "").replace(".", "").isalnum(),
         )
     )
@@ -142,6 +144,6 @@ def may_be_secret(value: str, *, is_quoted: bool = False) -> bool:
 
 def _is_mixed(value: str) -> bool:
     """Return whether upper and lower case change too often for words, even for wordsJoinedLikeThese."""
-    letters = [it for it in value if it.isalpha()]
+    letters = [character for character in value if character.isalpha()]
     changes = sum(a.islower() != b.islower() for a, b in itertools.pairwise(letters))
     return changes >= 4 and changes * 4 >= len(letters)

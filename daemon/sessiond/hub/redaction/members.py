@@ -34,9 +34,10 @@ _BEFORE, _BEHIND = 400, 200
 def names_in(members: dict[str, Any]) -> list[str]:
     """Return the names that an object gives to its value: `name`, or a `type` that says it is a password."""
     return [
-        it
-        for name, it in members.items()
-        if isinstance(it, str) and (name.lower() in _NAMES or (name == "type" and "password" in it.lower()))
+        value
+        for name, value in members.items()
+        if isinstance(value, str)
+        and (name.lower() in _NAMES or (name == "type" and "password" in value.lower()))
     ]
 
 
@@ -47,7 +48,7 @@ def in_members(text: str, lowered: str) -> Iterator[Span]:
         text: The text.
         lowered: The text in lower case, with the same length.
     """
-    if not any(it in lowered for it in _HINTS):
+    if not any(hint in lowered for hint in _HINTS):
         return
     for found in _VALUE.finditer(lowered):
         group = "quoted" if found["quoted"] is not None else "bare"
@@ -82,4 +83,4 @@ def _names(text: str, start: int, end: int) -> Iterator[str]:
 def _rest(text: str, end: int) -> str:
     """Return the text behind a value up to the end of its object."""
     rest = text[end : end + _BEHIND]
-    return min((rest.partition(it)[0] for it in ("{", "}", "\n\n", "\n- ", "\n  - ")), key=len)
+    return min((rest.partition(mark)[0] for mark in ("{", "}", "\n\n", "\n- ", "\n  - ")), key=len)

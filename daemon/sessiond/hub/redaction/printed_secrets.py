@@ -56,7 +56,7 @@ def printed(text: str, lowered: str) -> list[Span]:
         if not is_next and not _is_command(lowered, found.start()):
             continue
         words = text[start:end].split()  # several where pwgen prints columns
-        if all(looks_secret(it, least=6) for it in words) and _PROMPT.match(text, start, end) is None:
+        if all(looks_secret(word, least=6) for word in words) and _PROMPT.match(text, start, end) is None:
             spans.append(Span(start, end, "Printed Secret"))
             last = end
     return spans

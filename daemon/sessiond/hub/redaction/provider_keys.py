@@ -128,7 +128,9 @@ def private_keys(text: str) -> list[Span]:
     spans = [Span(found.start(), found.end(), "Private Key") for found in (*keys, *putty)]
     wrapped = _WRAPPED_TOKEN.finditer(text) if "eyJ" in text else ()
     spans += [
-        Span(*it.span(), "JSON Web Token") for it in wrapped if _JOINED.fullmatch(_BREAK.sub("", it[0]))
+        Span(*match.span(), "JSON Web Token")
+        for match in wrapped
+        if _JOINED.fullmatch(_BREAK.sub("", match[0]))
     ]
     return spans
 
@@ -162,10 +164,10 @@ def _is_key(name: str, key: str) -> bool:
     """Return whether a text that begins with a name is a key: its characters are mixed, or its name says so."""
     body = key[len(name) + 1 :]
     named = _SECRET_WORDS.match(key)
-    digits = sum(it.isdigit() for it in body)
+    digits = sum(character.isdigit() for character in body)
     if digits * 20 < len(body) or "--" in body or "__" in body:
         return False
-    if any(it.islower() for it in body) and any(it.isupper() for it in body):
+    if any(character.islower() for character in body) and any(character.isupper() for character in body):
         return len(body) >= (20 if named else 24 if name.isupper() else 28)
     if named and set(key[named.end() :].lower()) <= set("abcdef-_0123456789"):
         return len(body) >= 32
@@ -233,7 +235,7 @@ class ProviderKeys:
         for version in dict.fromkeys((data, spaced)):
             for start, end, rule in scanner.scan(version):
                 if len(data) != len(text):  # the offsets count bytes
-                    start, end = (len(data[:it].decode("utf-8", "replace")) for it in (start, end))
+                    start, end = (len(data[:offset].decode("utf-8", "replace")) for offset in (start, end))
                 while end > start and text[end - 1] in _QUOTES:
                     end -= 1
                 while start < end and text[start] in _QUOTES:

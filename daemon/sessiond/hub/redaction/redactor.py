@@ -51,7 +51,7 @@ class Redactor:
             return self._fields(value, entry_id, _KEPT_FIELDS)
         except RecursionError:
             self.found[entry_id, "values that are nested too deeply"] += 1
-            return {key: it for key, it in value.items() if key in _KEPT_FIELDS}
+            return {key: field for key, field in value.items() if key in _KEPT_FIELDS}
 
     def value(self, value: Any, entry_id: str | None) -> Any:
         """Return a JSON value without the secrets in its strings, its keys, and fields such as `password`.
@@ -63,7 +63,7 @@ class Redactor:
         if isinstance(value, str):
             return self.text(value, entry_id)
         if isinstance(value, list):
-            return [self.value(it, entry_id) for it in value]
+            return [self.value(item, entry_id) for item in value]
         if not isinstance(value, dict):
             return value
         return self._fields(value, entry_id, _IMAGE_DATA if value.get("type") == "image" else frozenset())
@@ -87,27 +87,27 @@ class Redactor:
 
     def texts(self, texts: Iterable[str], entry_id: str | None) -> tuple[str, ...]:
         """Return several texts, such as tags, without secrets."""
-        return tuple(self.text(it, entry_id) for it in texts)
+        return tuple(self.text(text, entry_id) for text in texts)
 
     def _fields(
         self, value: dict[str, Any], entry_id: str | None, untouched: frozenset[str]
     ) -> dict[str, Any]:
         clean: dict[str, Any] = {}
         names = names_in(value)
-        for key, it in value.items():
+        for key, field in value.items():
             if key in untouched:
-                clean[key] = it
+                clean[key] = field
                 continue
             name = self.text(key, entry_id)
             while name != key and (name in clean or name in value):
                 name += "+"  # two keys of one object were redacted to the same name
             kind = None
-            if isinstance(it, str):  # as in {"password": …} or {"name": "DB_PASSWORD", "value": …}
+            if isinstance(field, str):  # as in {"password": …} or {"name": "DB_PASSWORD", "value": …}
                 is_value = bool(names) and key.lower() in VALUES
-                kinds = (assigned_secret(name, it) for name in ((*names, key) if is_value else (key,)))
+                kinds = (assigned_secret(name, field) for name in ((*names, key) if is_value else (key,)))
                 kind = next((kind for kind in kinds if kind is not None), None)
             if kind is None:
-                clean[name] = self.value(it, entry_id)
+                clean[name] = self.value(field, entry_id)
             else:
                 self.found[entry_id, kind] += 1
                 clean[name] = f"[redacted: {kind}]"
@@ -117,18 +117,18 @@ class Redactor:
         yield from private_keys(text)
         parts = [(0, text)] if len(text) <= _PART else list(_parts(text))
         shown = [
-            (start, it)
+            (start, view)
             for start, part in parts
             for see in (shown_text, unwrapped)
-            if (it := see(part)) is not None
+            if (view := see(part)) is not None
         ]
         for find in self._finders:
             for start, part in parts:
-                yield from (Span(start + it.start, start + it.end, it.kind) for it in find(part))
+                yield from (Span(start + span.start, start + span.end, span.kind) for span in find(part))
             for start, seen in shown:
-                for it in find(seen.text):
-                    first, end = seen.original(it.start, it.end)
-                    yield Span(start + first, start + end, it.kind)
+                for span in find(seen.text):
+                    first, end = seen.original(span.start, span.end)
+                    yield Span(start + first, start + end, span.kind)
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:

@@ -48,9 +48,9 @@ class OwnScanner:
     def scan(self, data: bytes) -> list[FoundKey]:
         """Return the keys in a text."""
         return [
-            FoundKey(place["start_offset"], place["end_offset"], it.rule_id)
-            for it in self._scanner.scan(data)
-            for place in (it.location,)
+            FoundKey(place["start_offset"], place["end_offset"], finding.rule_id)
+            for finding in self._scanner.scan(data)
+            for place in (finding.location,)
         ]
 
 

@@ -19,7 +19,7 @@ def without_overlaps(spans: Iterable[Span]) -> list[Span]:
         spans: The spans in order of preference: a known format before a guess from context. A merged span has the
             kind of the preferred one.
     """
-    ranked = sorted(enumerate(spans), key=lambda it: (it[1].start, it[0]))
+    ranked = sorted(enumerate(spans), key=lambda span: (span[1].start, span[0]))
     merged: list[tuple[int, Span]] = []
     for rank, span in ranked:
         if merged and span.start < merged[-1][1].end:

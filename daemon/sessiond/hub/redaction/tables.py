@@ -49,21 +49,21 @@ def in_tables(text: str) -> Iterator[Span]:
 
 def _cells(line: str, separator: re.Pattern[str]) -> list[tuple[int, int]]:
     """Return the places of the cells of a row, without those outside of the border of a table."""
-    ends = [0, *(it.end() for it in separator.finditer(line)), len(line) + 1]
+    ends = [0, *(match.end() for match in separator.finditer(line)), len(line) + 1]
     cells = [(start, end - 1) for start, end in pairwise(ends)]
     if separator is _BARS:
         cells = [
-            it
-            for number, it in enumerate(cells)
-            if 0 < number < len(cells) - 1 or line[it[0] : it[1]].strip()
+            cell
+            for number, cell in enumerate(cells)
+            if 0 < number < len(cells) - 1 or line[cell[0] : cell[1]].strip()
         ]
     return cells
 
 
 def _are_headings(names: list[str]) -> bool:
     """Return whether the cells of a line are headings, one of them of secrets."""
-    return all(not it or _HEADING.fullmatch(it) for it in names) and any(
-        assigned_secret(it, "aB3$kk9xYq7w") for it in names if it
+    return all(not name or _HEADING.fullmatch(name) for name in names) and any(
+        assigned_secret(name, "aB3$kk9xYq7w") for name in names if name
     )
 
 
@@ -71,5 +71,9 @@ def _secret(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     value = text[start:end]
     start += len(value) - len(value.lstrip(_ROUND_VALUE))
     value = value.strip(_ROUND_VALUE)
-    if any(it.isdigit() for it in value) and name and (kind := assigned_secret(name, value)) is not None:
+    if (
+        any(character.isdigit() for character in value)
+        and name
+        and (kind := assigned_secret(name, value)) is not None
+    ):
         yield Span(start, start + len(value), kind)

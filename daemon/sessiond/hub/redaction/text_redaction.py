@@ -25,7 +25,7 @@ class TextRedaction:
         """Return the texts without secrets. Each is searched in a thread, so a cancellation takes effect after one."""
         keys = await self._keys()
         redactor = await asyncio.to_thread(_redactor, keys)
-        texts = [await asyncio.to_thread(redactor.text, it, None) for it in params.texts]
+        texts = [await asyncio.to_thread(redactor.text, text, None) for text in params.texts]
         is_incomplete = not await asyncio.to_thread(keys.load)
         return t.RedactResult(
             texts=texts, redacted_count=redactor.found.total(), redaction_incomplete=is_incomplete

@@ -37,14 +37,17 @@ def unwrapped(text: str) -> ShownText | None:
         if not _NARROWEST <= width <= _WIDEST or len(found["rest"]) > width:
             continue
         begin = found.start("rest")
-        if any(_is_in_block(text, start + it * (width + 1), width + 1) for it in (0, -_BLOCK // 2, -_BLOCK)):
+        if any(
+            _is_in_block(text, start + offset * (width + 1), width + 1)
+            for offset in (0, -_BLOCK // 2, -_BLOCK)
+        ):
             continue
         rest, tail = found["rest"], _TAIL.search(text, max(start, end - _SHOWN), end)
         if tail is None or not _is_piece(rest) or _FILE.search(rest) is not None:
             continue
         if len(rest) < width and not (len(tail[0]) >= _LEAST and _is_piece(tail[0])):
             continue  # the end of a command or a sentence
-        if any(len(it) > width for it in text[max(0, start - _NEAR) : begin + _NEAR].splitlines()[1:-1]):
+        if any(len(line) > width for line in text[max(0, start - _NEAR) : begin + _NEAR].splitlines()[1:-1]):
             continue  # no terminal broke these lines
         parts.append(text[last:end])
         length += end - last
@@ -58,10 +61,10 @@ def unwrapped(text: str) -> ShownText | None:
 
 def _is_piece(text: str) -> bool:
     """Return whether a text may be a piece of a token rather than a word or a line of dashes."""
-    return any(it.isdigit() or it.isupper() for it in text)
+    return any(character.isdigit() or character.isupper() for character in text)
 
 
 def _is_in_block(text: str, place: int, width: int) -> bool:
     """Return whether lines of the same width end before a place and at a distance from it."""
     ends = (place - 1, place - 1 + (_BLOCK // 2) * width, place - 1 + _BLOCK * width)
-    return ends[0] >= 0 and all(text[it : it + 1] == "\n" for it in ends)
+    return ends[0] >= 0 and all(text[end : end + 1] == "\n" for end in ends)

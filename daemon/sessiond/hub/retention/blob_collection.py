@@ -105,13 +105,13 @@ async def collect(
     missing = await asyncio.to_thread(_missing, store, marks)
     return t.BlobCollectResult(
         removed=[
-            t.BlobInfo(hash=it.hash, size_bytes=it.size, modified_at=clock.iso(it.modified_ns))
-            for it in removed[: t.MAX_REPORTED]
+            t.BlobInfo(hash=blob.hash, size_bytes=blob.size, modified_at=clock.iso(blob.modified_ns))
+            for blob in removed[: t.MAX_REPORTED]
         ],
         removed_count=len(removed),
-        removed_bytes=sum(it.size for it in removed),
+        removed_bytes=sum(blob.size for blob in removed),
         kept_count=len(retained),
-        kept_bytes=sum(it.size for it in retained),
+        kept_bytes=sum(blob.size for blob in retained),
         missing=missing[: t.MAX_REPORTED],
         missing_count=len(missing),
         truncated=max(len(removed), len(missing)) > t.MAX_REPORTED,

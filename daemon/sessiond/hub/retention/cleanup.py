@@ -90,7 +90,7 @@ class Cleanup:
         """
         await self._terminals.refresh()
         # The ref of a log is the path of its file; without files it is the id.
-        sessions = {it.path or it.session_id: it for it in await self._index.all_sessions()}
+        sessions = {listed.path or listed.session_id: listed for listed in await self._index.all_sessions()}
         known = retention.applicable(self._known(sessions, await self._files.list()), policy)
         removed: list[t.CleanedSession] = []
         skipped: list[t.SkippedSession] = []
@@ -124,9 +124,9 @@ class Cleanup:
         self, sessions: Mapping[str, t.ListedSession], stored: Sequence[Stored]
     ) -> Iterator[retention.RetentionCandidate]:
         """Yield the candidates for the policy. Their age is that of the file, also for an imported session."""
-        for it in stored:
-            if not it.draft and self._files.keeps(it.ref) and it.ref in sessions:
-                yield retention.RetentionCandidate(it.ref, it.modified_ns / 1e9, sessions[it.ref].tags)
+        for log in stored:
+            if not log.draft and self._files.keeps(log.ref) and log.ref in sessions:
+                yield retention.RetentionCandidate(log.ref, log.modified_ns / 1e9, sessions[log.ref].tags)
 
     async def _skips(self, ref: str) -> SkipReason | None:
         """Return why the session in a file is skipped, or None."""

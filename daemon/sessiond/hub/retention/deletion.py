@@ -141,5 +141,5 @@ class Deletion:
         return TrashNote(by, live.session_id, session.cwd, session.title or session.first_prompt)
 
     async def _settle(self, entry: "Entry") -> t.DeleteResult | None:
-        found = [it for it in await self._trash.list() if it.log.about.command_id == entry.id]
+        found = [trashed for trashed in await self._trash.list() if trashed.log.about.command_id == entry.id]
         return trash_results.deleted_earlier(found[0], duplicate=False) if found else None

@@ -118,7 +118,7 @@ class TrashRequests:
         async def intent() -> Intent:
             nonlocal chosen
             chosen = await self._to_purge(params)
-            return {"sessions": [trash_results.listed(it) for it in chosen]}
+            return {"sessions": [trash_results.listed(trashed) for trashed in chosen]}
 
         async def run() -> t.PurgeResult:
             self._open.refuse_when_draining()
@@ -135,9 +135,9 @@ class TrashRequests:
 
     async def _purge_chosen(self, params: t.PurgeParams, chosen: list[InTrash]) -> t.PurgeResult:
         remaining = len(await self._trash.list()) - len(chosen)
-        purged = chosen if params.dry_run else [it for it in chosen if await self._purge(it)]
+        purged = chosen if params.dry_run else [trashed for trashed in chosen if await self._purge(trashed)]
         return trash_results.purged(
-            [trash_results.listed(it) for it in purged], remaining, dry_run=params.dry_run
+            [trash_results.listed(trashed) for trashed in purged], remaining, dry_run=params.dry_run
         )
 
     async def purge_old(self, max_age: float) -> int:
@@ -145,11 +145,11 @@ class TrashRequests:
 
         Raises `StorageFailed`.
         """
-        return sum([await self._purge(it) for it in await self._older_than(max_age)])
+        return sum([await self._purge(trashed) for trashed in await self._older_than(max_age)])
 
     async def _older_than(self, seconds: float) -> list[InTrash]:
         until = clock.iso(max(time.time_ns() - int(seconds * 1e9), 0))
-        return [it for it in await self._trash.list() if it.log.trashed_at <= until]
+        return [trashed for trashed in await self._trash.list() if trashed.log.trashed_at <= until]
 
     async def _purge(self, found: InTrash) -> bool:
         """Purge a log. Returns False if it has already left the trash."""
@@ -171,7 +171,9 @@ class TrashRequests:
             found = await self._trash.last_deleted(session_id)
             if found is None:
                 matches = await self._trash.beginning(session_id, shortest=SHORTEST)
-                raise NotInTrash(session_id, did_you_mean=sorted({it.log.session_id for it in matches})[:5])
+                raise NotInTrash(
+                    session_id, did_you_mean=sorted({trashed.log.session_id for trashed in matches})[:5]
+                )
             return found
         if trash_id is None or session_id is not None:
             raise IncompatibleParams("exactly one of `sessionId` and `trashId` is required")
@@ -195,7 +197,7 @@ class TrashRequests:
 
     async def _settle_purge(self, entry: "Entry") -> t.PurgeResult | None:
         """Report the sessions that are no longer in the trash as purged. The others are not purged."""
-        left = {it.log.trash_id for it in await self._trash.list()}
+        left = {trashed.log.trash_id for trashed in await self._trash.list()}
         requested = msgspec.convert(entry.intent.get("sessions"), list[t.TrashedSession])
-        purged = [it for it in requested if it.trash_id not in left]
+        purged = [session for session in requested if session.trash_id not in left]
         return trash_results.purged(purged, len(left), dry_run=False) if purged else None

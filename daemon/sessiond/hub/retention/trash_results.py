@@ -24,12 +24,12 @@ def deleted(session_id: str, ref: str | None, place: TrashPlace) -> t.DeleteResu
 
 def deleted_earlier(found: InTrash, *, duplicate: bool = True) -> t.DeleteResult:
     """Return the result of a deletion for a log that is in the trash already."""
-    it = listed(found)
+    session = listed(found)
     return t.DeleteResult(
-        session_id=it.session_id,
-        path=it.path,
-        trash_id=it.trash_id,
-        trash_path=it.trash_path,
+        session_id=session.session_id,
+        path=session.path,
+        trash_id=session.trash_id,
+        trash_path=session.trash_path,
         duplicate=duplicate,
     )
 
@@ -40,7 +40,7 @@ def purged(sessions: list[t.TrashedSession], remaining: int, *, dry_run: bool) -
         purged=sessions[: t.MAX_REPORTED],
         purged_count=len(sessions),
         truncated=len(sessions) > t.MAX_REPORTED,
-        purged_bytes=sum(it.size_bytes for it in sessions),
+        purged_bytes=sum(session.size_bytes for session in sessions),
         kept_count=remaining,
         dry_run=dry_run,
     )
@@ -48,20 +48,20 @@ def purged(sessions: list[t.TrashedSession], remaining: int, *, dry_run: bool) -
 
 def listed(found: InTrash) -> t.TrashedSession:
     """Return the description of a log in the trash on the wire."""
-    it = found.log
+    log = found.log
     return t.TrashedSession(
-        trash_id=it.trash_id,
-        session_id=lines.valid_text(it.session_id),
+        trash_id=log.trash_id,
+        session_id=lines.valid_text(log.session_id),
         trash_path=found.path,
-        path=None if it.origin is None else path_of(it.origin),
-        trashed_at=lines.valid_text(it.trashed_at),
-        note=lines.valid_text(it.reason) or None,
-        deleted_by=lines.valid_text(it.about.by),
-        is_draft=it.draft,
-        size_bytes=it.size,
-        cwd=lines.valid_text(it.about.cwd),
-        title=lines.valid_text(it.about.title),
-        leftover_paths=[lines.valid_text(name) for name in it.leftovers[: t.MAX_REPORTED]],
+        path=None if log.origin is None else path_of(log.origin),
+        trashed_at=lines.valid_text(log.trashed_at),
+        note=lines.valid_text(log.reason) or None,
+        deleted_by=lines.valid_text(log.about.by),
+        is_draft=log.draft,
+        size_bytes=log.size,
+        cwd=lines.valid_text(log.about.cwd),
+        title=lines.valid_text(log.about.title),
+        leftover_paths=[lines.valid_text(name) for name in log.leftovers[: t.MAX_REPORTED]],
         ephemeral=found.ephemeral,
     )
 
@@ -69,10 +69,10 @@ def listed(found: InTrash) -> t.TrashedSession:
 def page_of(everything: Sequence[InTrash], params: t.TrashListParams) -> t.TrashListResult:
     """Return a page of the trash; `everything` is in the order of `Trash.list`. Raises `CursorExpired`."""
     edge = None if params.cursor is None else _decode(params.cursor)
-    rest = [it for it in everything if edge is None or _key(it) < edge]
+    rest = [trashed for trashed in everything if edge is None or _key(trashed) < edge]
     page = rest[: params.limit]
     return t.TrashListResult(
-        sessions=[listed(it) for it in page],
+        sessions=[listed(trashed) for trashed in page],
         total_count=len(everything) if params.with_total else None,
         next_cursor=_encode(page[-1]) if len(rest) > len(page) else None,
     )

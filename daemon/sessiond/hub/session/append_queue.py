@@ -233,11 +233,11 @@ class AppendQueue:
     def settle_stored(self) -> Mapping[str, t.Origin]:
         """Answer the moved appends whose lines are in the log after all. Return the origins of these lines by id."""
         origins: dict[str, t.Origin] = {}
-        for it in list(self._waiting) if self._moves.sent else ():
-            if _has_moved(it) and self._moves.is_stored(it, self._reader):
-                self._remove(it)
-                origins.update({row.id: it.origin for row in it.rows})
-                it.settle(self._pending.outcome)
+        for requests in list(self._waiting) if self._moves.sent else ():
+            if _has_moved(requests) and self._moves.is_stored(requests, self._reader):
+                self._remove(requests)
+                origins.update({row.id: requests.origin for row in requests.rows})
+                requests.settle(self._pending.outcome)
         return origins
 
     def _start_serving(self) -> None:
@@ -341,15 +341,15 @@ class AppendQueue:
     def _queue_waiting(self) -> None:
         """Queue the waiting appends in order, up to the first that must be prepared."""
         for _ in range(QUEUE_AT_ONCE):
-            it = self._waiting[0] if self._waiting else None
-            if not isinstance(it, Append) or not it.can_be_queued or not self._queue(it):
+            requests = self._waiting[0] if self._waiting else None
+            if not isinstance(requests, Append) or not requests.can_be_queued or not self._queue(requests):
                 break
-            self._remove(it)
+            self._remove(requests)
 
     def _remove(self, waiting: Append | PlainRequests) -> None:
         """Remove a waiting append, unless it is answered already."""
-        for place, it in enumerate(self._waiting):
-            if it is waiting:
+        for place, requests in enumerate(self._waiting):
+            if requests is waiting:
                 del self._waiting[place]
                 self._waiting_bytes -= _size(waiting)
                 return

@@ -76,7 +76,7 @@ def name_blobs(lines: Sequence[bytes]) -> Steps[bool]:
 async def missing_of(session: LiveSession) -> list[str]:
     """Return the hashes of the missing blobs that the entries of a session name."""
     named = await session.drive(_named(session))
-    return await asyncio.to_thread(lambda: [it for it in named if not session.blobs.size(it)])
+    return await asyncio.to_thread(lambda: [name for name in named if not session.blobs.size(name)])
 
 
 class BlobFinder:

@@ -137,4 +137,6 @@ def _named(lines: Iterable[bytes]) -> set[str]:
 
 def _extract(drafts: Iterable[bytes], *, images: bool) -> tuple[list[bytes], dict[str, bytes]]:
     taken = [extract_blobs.extract(draft, images=images) for draft in drafts]
-    return [it.draft for it in taken], {name: data for it in taken for name, data in it.blobs.items()}
+    return [blobs.draft for blobs in taken], {
+        name: data for blobs in taken for name, data in blobs.blobs.items()
+    }

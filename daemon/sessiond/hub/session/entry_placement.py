@@ -152,7 +152,7 @@ def place_again(tree: Tree, rows: Sequence[NewRow], id_length: int) -> list[NewR
     parent_id = tree.pending_leaf_id
     for row in rows:
         is_free = tree.any_row(row.id) is None
-        entry_id = row.id if is_free else free_id(tree, [it.id for it in (*rows, *placed)], id_length)
+        entry_id = row.id if is_free else free_id(tree, [other.id for other in (*rows, *placed)], id_length)
         line = (
             _head(b'"message"', entry_id, parent_id)
             + row.line[len(_head(b'"message"', row.id, row.parent_id)) :]

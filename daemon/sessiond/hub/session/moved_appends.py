@@ -44,13 +44,13 @@ class Moves:
         if self.since is None:
             self.since = time.monotonic()
         self.error = error
-        moved = [it for batch in batches for it in batch.requests]
-        for it in moved:
+        moved = [request for batch in batches for request in batch.requests]
+        for requests in moved:
             prepared = None
-            if isinstance(it, Append):
-                it.state, prepared = "moved", it.prepared
-            for row in it.rows if isinstance(error, OutcomeUnknown) else ():
-                self.sent.setdefault(row.id, {})[row.line] = it, prepared
+            if isinstance(requests, Append):
+                requests.state, prepared = "moved", requests.prepared
+            for row in requests.rows if isinstance(error, OutcomeUnknown) else ():
+                self.sent.setdefault(row.id, {})[row.line] = requests, prepared
         return moved
 
     @property

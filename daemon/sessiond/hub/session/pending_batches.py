@@ -173,8 +173,10 @@ class PendingBatches:
         """Whether the finished batches can be committed in the next turn of the event loop, and are to be."""
         if not (_telling.is_used_up and self._publisher.has_subscribers):
             return False
-        finished = (it.future for it in takewhile(lambda it: it.future.done(), self._batches))
-        return not any(it.cancelled() or it.exception() is not None or it.result() for it in finished)
+        finished = (batch.future for batch in takewhile(lambda batch: batch.future.done(), self._batches))
+        return not any(
+            future.cancelled() or future.exception() is not None or future.result() for future in finished
+        )
 
     def _commit_and_count(self) -> None:
         began = time.perf_counter()

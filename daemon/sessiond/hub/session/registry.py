@@ -249,7 +249,11 @@ class OpenSessions:
         query = params.query
         closed = await self._index.find_by_prefix(query, min_prefix=SHORTEST, limit=params.limit + 1)
         named = {name: list_row_of(live) for name, live in self._by_id.items() if _begins(name, query)}
-        found = {it.session_id: it for it in closed if not named or _begins(it.session_id, query)} | named
+        found = {
+            session.session_id: session
+            for session in closed
+            if not named or _begins(session.session_id, query)
+        } | named
         rows = [found[name] for name in sorted(found)]
         is_exact = query in found
         if rows and not _begins(rows[0].session_id, query):
@@ -271,7 +275,7 @@ class OpenSessions:
         found = await self._trash.find(name)
         if found is not None:
             return SessionTrashed(found.log.session_id, trash_id=found.log.trash_id, trash_path=found.path)
-        matches = {it.log.session_id for it in await self._trash.beginning(name, shortest=SHORTEST)}
+        matches = {trashed.log.session_id for trashed in await self._trash.beginning(name, shortest=SHORTEST)}
         return SessionNotFound(name, did_you_mean=[*alike, *sorted(matches - {*alike})][:5])
 
     async def _opened(self, find: Callable[[], Awaitable[Log]]) -> Log:
@@ -431,9 +435,11 @@ def _of_agent(rows: list[t.ListedSession], query: str) -> tuple[list[t.ListedSes
     A copy of a whole session has the origin of its source. The session that was read from the agent comes before it.
     """
     read = [
-        it for it in rows if it.origin and it.session_id in session_ids(it.origin.agent, it.origin.session_id)
+        row
+        for row in rows
+        if row.origin and row.session_id in session_ids(row.origin.agent, row.origin.session_id)
     ]
-    whole = [it for it in read or rows if it.origin and it.origin.session_id == query]
+    whole = [session for session in read or rows if session.origin and session.origin.session_id == query]
     return whole or read or rows, len(whole) == 1
 
 

@@ -134,7 +134,7 @@ class Job:
         if not self.commands:
             return None
         first, *others = self.commands
-        joined = tuple(JoinedCommand(id=it.id, digest=it.digest) for it in others)
+        joined = tuple(JoinedCommand(id=record.id, digest=record.digest) for record in others)
         return msgspec.structs.replace(first, answer=self.answer, joined=joined)
 
     def finish(self, outcome: t.Wire | Exception) -> None:

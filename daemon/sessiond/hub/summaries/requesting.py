@@ -119,7 +119,9 @@ class Summarizers:
         self, live: "LiveSession", requester_id: str | None, tried: Container[str]
     ) -> Summarizer | None:
         """Return the first summarizer whose name is not in `tried`, or None."""
-        return next((it for it in self._all(live, requester_id) if it.name not in tried), None)
+        return next(
+            (summarizer for summarizer in self._all(live, requester_id) if summarizer.name not in tried), None
+        )
 
     def _all(self, live: "LiveSession", requester_id: str | None) -> Iterator[Summarizer]:
         yield from self.directory.summarizers(live, requester_id)

@@ -79,28 +79,30 @@ class Positions:
         known = await asyncio.to_thread(self._records.positions)
         await self._record_added(known)
         stored = await self._files.list()
-        in_trash = [it for it in await self._trash.list() if it.store is self._files]
+        in_trash = [trashed for trashed in await self._trash.list() if trashed.store is self._files]
         opened = {live.log.ref: live for live in self._sessions.all() if not live.ephemeral}
         found = await self._all_stored(stored, opened, known)
-        trashed = await asyncio.gather(*(self._trashed(it, known) for it in in_trash))
-        new = {it.ref: it for it in (*found, *trashed) if it is not None}
+        trashed = await asyncio.gather(*(self._trashed(deleted, known) for deleted in in_trash))
+        new = {result.ref: result for result in (*found, *trashed) if result is not None}
         await self._remember(known, new)
-        live = _by_id([(it, new.get(it.ref)) for it in stored], opened)
+        live = _by_id([(log, new.get(log.ref)) for log in stored], opened)
         gone: dict[str, StoredSession] = {}
-        for it, read in zip(in_trash, trashed, strict=True):
+        for deleted, read in zip(in_trash, trashed, strict=True):
             if read is not None:
                 position = read.recorded.position
                 gone.setdefault(
-                    position.session_id, StoredSession(position, it.log.ref, it.log.draft, it.log.trash_id)
+                    position.session_id,
+                    StoredSession(position, deleted.log.ref, deleted.log.draft, deleted.log.trash_id),
                 )
         purged = {
-            it.session_id: StoredSession(it, "") for it in await asyncio.to_thread(self._records.purged)
+            purged.session_id: StoredSession(purged, "")
+            for purged in await asyncio.to_thread(self._records.purged)
         }
-        trashed_only = {name: it for name, it in gone.items() if name not in live}
+        trashed_only = {name: session for name, session in gone.items() if name not in live}
         purged_only = {
-            name: it for name, it in purged.items() if name not in live and name not in trashed_only
+            name: session for name, session in purged.items() if name not in live and name not in trashed_only
         }
-        left_out = {it.ref: _why_left_out(new.get(it.ref)) for it in stored}
+        left_out = {log.ref: _why_left_out(new.get(log.ref)) for log in stored}
         for session in live.values():
             del left_out[session.ref]
         return StoredSessions(live, trashed_only, purged_only, left_out)
@@ -119,18 +121,20 @@ class Positions:
         """Return the positions of logs in their order. Most are recorded, and need no task."""
         found: list[_Read | None] = []
         unknown: list[int] = []
-        for place, it in enumerate(stored):
-            recorded, live = known.get(it.ref), opened.get(it.ref)
+        for place, log in enumerate(stored):
+            recorded, live = known.get(log.ref), opened.get(log.ref)
             if (
                 recorded is not None
-                and recorded.stamp == repr(it.stamp)
+                and recorded.stamp == repr(log.stamp)
                 and (live is None or not live.pending)
             ):
-                found.append(_Read(it.ref, recorded, is_new=False))
+                found.append(_Read(log.ref, recorded, is_new=False))
             else:
                 found.append(None)
                 unknown.append(place)
-        read = await asyncio.gather(*(self._stored(stored[it], opened.get(stored[it].ref)) for it in unknown))
+        read = await asyncio.gather(
+            *(self._stored(stored[place], opened.get(stored[place].ref)) for place in unknown)
+        )
         for place, position in zip(unknown, read, strict=True):
             found[place] = position
         return found
@@ -174,7 +178,9 @@ class Positions:
             known.update(added)
 
     async def _remember(self, known: dict[str, RecordedPosition], read: dict[str, "_Read"]) -> None:
-        new = {ref: it.recorded for ref, it in read.items() if it.is_new and it.recorded.stamp}
+        new = {
+            ref: result.recorded for ref, result in read.items() if result.is_new and result.recorded.stamp
+        }
         gone = known.keys() - read.keys()
         await asyncio.to_thread(self._records.put_positions, new, gone)
 
@@ -195,7 +201,7 @@ def _why_left_out(read: _Read | None) -> str:
 def _by_id(found: Sequence[tuple[Stored, _Read | None]], opened: Collection[str]) -> dict[str, StoredSession]:
     """Return sessions by the id in the header. Of several files with one id, the open or else the newest counts."""
     sessions: dict[str, StoredSession] = {}
-    newest_last = sorted(found, key=lambda it: (it[0].ref in opened, it[0].modified_ns))
+    newest_last = sorted(found, key=lambda pair: (pair[0].ref in opened, pair[0].modified_ns))
     for stored, read in newest_last:
         if read is None or not read.recorded.position.session_id:
             continue

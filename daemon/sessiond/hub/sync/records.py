@@ -72,11 +72,16 @@ class SyncRecords:
 
     def put_positions(self, new: Mapping[str, RecordedPosition], gone: Collection[str]) -> None:
         """Store positions by ref in place of earlier ones, and delete those of `gone`."""
-        rows = [(os.fsencode(ref), it.stamp, msgspec.json.encode(it.position)) for ref, it in new.items()]
+        rows = [
+            (os.fsencode(ref), position.stamp, msgspec.json.encode(position.position))
+            for ref, position in new.items()
+        ]
 
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany("INSERT OR REPLACE INTO positions VALUES(?, ?, ?)", rows)
-            connection.executemany("DELETE FROM positions WHERE ref = ?", [[os.fsencode(it)] for it in gone])
+            connection.executemany(
+                "DELETE FROM positions WHERE ref = ?", [[os.fsencode(ref)] for ref in gone]
+            )
 
         if new or gone:
             self._records.change(work)
@@ -86,7 +91,7 @@ class SyncRecords:
 
         def work(connection: sqlite3.Connection) -> list[LogPosition]:
             rows = connection.execute("SELECT position FROM purged")
-            return [it for (data,) in rows if (it := _decoded(data)) is not None]
+            return [position for (data,) in rows if (position := _decoded(data)) is not None]
 
         return self._records.read(work, [])
 

@@ -52,16 +52,20 @@ class Synchronization:
     async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
         """Return the positions of all sessions, or only the digest of the store. Raises `StorageFailed`."""
         found = await self._positions.read()
-        self.lines.known_refs = {name: it.ref for name, it in found.stored.items()}
-        stored = {name: it for name, it in found.stored.items() if params.include_drafts or not it.is_draft}
+        self.lines.known_refs = {name: session.ref for name, session in found.stored.items()}
+        stored = {
+            name: session
+            for name, session in found.stored.items()
+            if params.include_drafts or not session.is_draft
+        }
         digest = store_digest(
-            (name, it.position.line_count, it.position.digest) for name, it in stored.items()
+            (name, session.position.line_count, session.position.digest) for name, session in stored.items()
         )
         if params.digest_only:
             return t.SyncPositionsResult(
                 digest=digest, session_count=len(stored), sessions=[], folders=[], left_out=[]
             )
-        folders = {it.position.cwd for it in stored.values()}
+        folders = {session.position.cwd for session in stored.values()}
         return t.SyncPositionsResult(
             digest=digest, session_count=len(stored), sessions=_rows(found, stored),
             folders=await asyncio.to_thread(folders_with_remotes, folders),
@@ -72,9 +76,9 @@ class Synchronization:
 
     async def missing_blobs(self, params: t.BlobMissingParams) -> t.BlobMissingResult:
         """Return the blobs that the store lacks, and restart the grace period of the others."""
-        hashes = [it.removeprefix(PREFIX) for it in params.hashes]
+        hashes = [digest.removeprefix(PREFIX) for digest in params.hashes]
         there = await self._files.blobs.touch(set(hashes))
-        return t.BlobMissingResult(hashes=[it for it in dict.fromkeys(hashes) if it not in there])
+        return t.BlobMissingResult(hashes=[digest for digest in dict.fromkeys(hashes) if digest not in there])
 
     async def purging(self, found: InTrash) -> None:
         """Record the position of a session that is about to be purged, so that it does not come back."""
@@ -120,17 +124,17 @@ def _leaf_line(leaf_id: str | None) -> bytes:
 
 def _rows(found: StoredSessions, stored: Mapping[str, StoredSession]) -> list[t.SyncPosition]:
     rows = [
-        *(_row(it, "stored") for it in stored.values()),
-        *(_row(it, "trashed") for it in found.trashed.values()),
-        *(_row(it, "purged") for it in found.purged.values()),
+        *(_row(session, "stored") for session in stored.values()),
+        *(_row(session, "trashed") for session in found.trashed.values()),
+        *(_row(session, "purged") for session in found.purged.values()),
     ]
     return sorted(rows, key=lambda row: row.session_id)
 
 
-def _row(it: StoredSession, state: str) -> t.SyncPosition:
-    position = it.position
+def _row(session: StoredSession, state: str) -> t.SyncPosition:
+    position = session.position
     return t.SyncPosition(
         session_id=position.session_id, state=state, line_count=position.line_count, digest=position.digest,
-        cwd=None if state == "purged" else valid_text(position.cwd), is_draft=it.is_draft, tags=list(position.tags),
-        agent=position.agent, trash_id=it.trash_id, problem=position.problem,
+        cwd=None if state == "purged" else valid_text(position.cwd), is_draft=session.is_draft,
+        tags=list(position.tags), agent=position.agent, trash_id=session.trash_id, problem=position.problem,
     )  # fmt: skip

@@ -146,8 +146,8 @@ def _ids(stored: StoredLines, after: int, limit: int) -> Steps[t.SyncIdsResult]:
     page = yield from key_page(tree, stored.read, after, limit)
     header = tree.header
     return t.SyncIdsResult(
-        seqs=[it.seq for it in page.keys], ids=[it.id for it in page.keys], hashes=[it.hash for it in page.keys],
-        parents=[it.parent for it in page.keys], next_after=page.next_after, log_id=stored.log_id,
+        seqs=[key.seq for key in page.keys], ids=[key.id for key in page.keys], hashes=[key.hash for key in page.keys],
+        parents=[key.parent for key in page.keys], next_after=page.next_after, log_id=stored.log_id,
         last_seq=tree.seq, leaf_id=tree.leaf_id, tag_seqs=tag_rows(tree, stored.read),
         header_tags=list(header.tags or ()) if header is not None else [],
     )  # fmt: skip

@@ -20,8 +20,10 @@ from sessiond.hub.transfer.source_state import FileStatus
 _SEPARATOR: Final = ".db#"
 _NANOSECONDS: Final = 1_000_000
 """Nanoseconds in a millisecond."""
-_DATABASES: Final = [(it, it.load_database()) for it in AGENTS.values() if it.load_database is not None]
-_FOLDERS: Final = [it.load_folders() for it in AGENTS.values() if it.load_folders is not None]
+_DATABASES: Final = [
+    (agent, agent.load_database()) for agent in AGENTS.values() if agent.load_database is not None
+]
+_FOLDERS: Final = [agent.load_folders() for agent in AGENTS.values() if agent.load_folders is not None]
 
 
 def database_at(path: str) -> SessionDatabase:
@@ -32,12 +34,12 @@ def database_at(path: str) -> SessionDatabase:
 
 def folders_of(path: str) -> SessionFolders | None:
     """Return what reads the session with its file at a path, if the session has more files than this one."""
-    return next((it for it in _FOLDERS if it.storage_of(path) is not None), None)
+    return next((folder for folder in _FOLDERS if folder.storage_of(path) is not None), None)
 
 
 def names_in(folder: str) -> list[str] | None:
     """Return the names of the folders with files of sessions in a storage; None for a folder that is none."""
-    return next((names for it in _FOLDERS if (names := it.names_in(folder)) is not None), None)
+    return next((names for folders in _FOLDERS if (names := folders.names_in(folder)) is not None), None)
 
 
 def is_no_file(path: str) -> bool:

@@ -110,7 +110,7 @@ class Exports:
         )  # fmt: skip
         find = BlobFinder(live.blobs)
         with live.in_use():
-            converted = await _converted((in_pieces(it, find) async for it in batches), work)
+            converted = await _converted((in_pieces(batch, find) async for batch in batches), work)
         return msgspec.structs.replace(
             _result(converted, find.missing, params, target),
             message_count=counts.all,
@@ -143,7 +143,7 @@ async def _take(pieces: AsyncIterator[Iterator[LinePiece]], taken: list[LinePiec
     """Add pieces to those that are taken, until they have more than `size` bytes. Returns whether there are no more."""
     async for some in pieces:
         taken += await asyncio.to_thread(list, some)
-        if sum(it.size for it in taken) > size:
+        if sum(piece.size for piece in taken) > size:
             return False
     return True
 
@@ -225,7 +225,7 @@ def _result(
 
 def _most_frequent(counts: dict[str, int]) -> list[t.Loss]:
     """Return the most frequent losses by name."""
-    listed = nlargest(MAX_LISTED, counts.items(), key=lambda it: it[1])
+    listed = nlargest(MAX_LISTED, counts.items(), key=lambda pair: pair[1])
     return [t.Loss(name=lines.valid_text(name), count=count) for name, count in sorted(listed)]
 
 
@@ -245,4 +245,6 @@ def nova_state(state: t.WorkingState) -> dict[str, Any]:
 
 def _nova_name(name: str) -> str:
     """Return NOVA's name of a field: in snake case, unless it has another one."""
-    return _NOVA_NAMES.get(name) or "".join(f"_{it.lower()}" if it.isupper() else it for it in name)
+    return _NOVA_NAMES.get(name) or "".join(
+        f"_{letter.lower()}" if letter.isupper() else letter for letter in name
+    )

@@ -44,7 +44,7 @@ GROWING_SECONDS: Final = 300.0
 MIN_READER_BYTES: Final = 256 * 1024
 """Bytes from which the state of the reader of a file is kept, so that only what is added is read."""
 NO_ENTRIES: Final = "it has no entries"
-_SUFFIXES: Final = tuple({it for agent in AGENTS.values() for it in agent.suffixes})
+_SUFFIXES: Final = tuple({suffix for agent in AGENTS.values() for suffix in agent.suffixes})
 
 
 class NotImported(TemplatedError):
@@ -164,7 +164,7 @@ def _read_source(
             source = texts.shortened(source, growing=growing)
         imported, beside, reader = _imported(
             path, source, status, dialect, companions, growing=growing,
-            content=lambda it: _content(it, texts, opened),
+            content=lambda path: _content(path, texts, opened),
         )  # fmt: skip
         if texts is not None:
             imported = texts.put_into(imported)

@@ -8,7 +8,9 @@ from sessiond.agents.table import AGENTS
 from sessiond.protocol import types as t
 from sessiond.session.dialects.import_builder import MISSING_HISTORY
 
-_HISTORIES: Final = {it.dialect: it.load_forks() for it in AGENTS.values() if it.load_forks is not None}
+_HISTORIES: Final = {
+    agent.dialect: agent.load_forks() for agent in AGENTS.values() if agent.load_forks is not None
+}
 """Finds the history, by dialect."""
 _MISSING: Final = re.compile(re.escape(MISSING_HISTORY).replace(re.escape("{source}"), "(.*)"))
 
@@ -24,13 +26,13 @@ def inherited(path: str, dialect: str, data: bytes, read: Callable[[str], bytes 
 
 def inherited_size(path: str) -> int:
     """Return about how many bytes come before those of a file. Reading it reports an error."""
-    return sum(it.inherited_size(path) for it in _HISTORIES.values())
+    return sum(history.inherited_size(path) for history in _HISTORIES.values())
 
 
 def lacking(session: t.ImportedSession) -> str | None:
     """Return the session whose file was not found when a fork was read; None for any other session."""
-    found = (_MISSING.fullmatch(it.message) for it in session.problems)
-    return next((it[1] for it in found if it is not None), None)
+    found = (_MISSING.fullmatch(problem.message) for problem in session.problems)
+    return next((match[1] for match in found if match is not None), None)
 
 
 def has_appeared(path: str, session: t.ImportedSession) -> bool:

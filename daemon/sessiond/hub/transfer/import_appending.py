@@ -26,7 +26,7 @@ from sessiond.session.tree.tree import Tree
 
 ENTRIES_AT_ONCE: Final = 500
 """Limit of entries in one append."""
-_WITHOUT_WORK: Final = frozenset(KIND[it] for it in ("session_info", "label", "leaf"))
+_WITHOUT_WORK: Final = frozenset(KIND[kind] for kind in ("session_info", "label", "leaf"))
 _ATTEMPTS: Final = 3
 _ADVANCING: Final = Placement(as_found=True)
 _STAYING: Final = Placement(as_found=True, advance=False)
@@ -62,18 +62,18 @@ async def append_entries(
     Raises:
         StorageFailed: The entries could not be written. Other errors of an append are raised, too.
     """
-    spoken = {it.id for it in imported.entries[1 : imported.conversation_count + 1]}
+    spoken = {entry.id for entry in imported.entries[1 : imported.conversation_count + 1]}
     if is_followed:
         new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
     follows = _moves_leaf(
         live.tree, imported, new, spoken, role=role, followed_from=followed_from, is_followed=is_followed
     )
-    there = {it.id for it in imported.entries}
+    there = {entry.id for entry in imported.entries}
     if not new and follows and live.tree.pending_leaf_id != imported.leaf:  # an earlier state is there again
         await _appended(live, [_leaf_at(live, imported)], _ADVANCING, origin)
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]
-        batch = [_draft(it, imported.dialect, there, live) for it in some]
+        batch = [_draft(entry, imported.dialect, there, live) for entry in some]
         is_last = start + ENTRIES_AT_ONCE >= len(new)
         if is_last and follows and some[-1].id != imported.leaf:
             batch.append(_leaf_at(live, imported))
@@ -103,14 +103,14 @@ def _moves_leaf(
     if leaf is None:
         follows = True
     elif is_followed:
-        follows = leaf == followed_from or any(it.id in spoken for it in new)
+        follows = leaf == followed_from or any(entry.id in spoken for entry in new)
     else:
-        follows = any(it.id == leaf for it in imported.entries)
+        follows = any(entry.id == leaf for entry in imported.entries)
     if imported.is_state:
         follows = _follows_state(tree, leaf, imported.dialect)
     if leaf is not None and recorded.is_recorded(tree, imported):
         # Every process of Gemini CLI begins a file of the session again, with only the context.
-        follows = any(it.id in spoken and it.type == "message" for it in new)
+        follows = any(entry.id in spoken and entry.type == "message" for entry in new)
     if role.is_other:
         follows = role.leads and (follows or not tree.count_messages())
     # Messages that are lost in a file are not taken back.
@@ -166,21 +166,21 @@ def _spoken_last(new: Sequence[ImportedEntry], spoken: Container[str]) -> list[I
 
     Most batches then need no line that sets the leaf.
     """
-    beside = [it for it in new if it.id not in spoken]
-    label = next((place for place, it in enumerate(beside) if it.type == "label"), len(beside))
-    return [*beside[:label], *(it for it in new if it.id in spoken), *beside[label:]]
+    beside = [entry for entry in new if entry.id not in spoken]
+    label = next((place for place, entry in enumerate(beside) if entry.type == "label"), len(beside))
+    return [*beside[:label], *(entry for entry in new if entry.id in spoken), *beside[label:]]
 
 
-def _draft(it: ImportedEntry, dialect: str, there: Container[str], live: LiveSession) -> bytes:
+def _draft(entry: ImportedEntry, dialect: str, there: Container[str], live: LiveSession) -> bytes:
     """Return the draft of an entry. An entry that an append would refuse becomes raw data in a custom entry."""
-    line = imported_log.with_usage(it, dialect)
+    line = imported_log.with_usage(entry, dialect)
     try:
         draft = drafts.read_draft(0, line)
     except HubError as refusal:
-        return imported_log.as_preserved(it, dialect, str(refusal))
+        return imported_log.as_preserved(entry, dialect, str(refusal))
     if draft.target is not None and draft.target not in there and live.tree.any_row(draft.target) is None:
         return imported_log.as_preserved(
-            it, dialect, f"it points to an entry that is not in the file: {draft.target}"
+            entry, dialect, f"it points to an entry that is not in the file: {draft.target}"
         )
     return line
 

@@ -57,8 +57,8 @@ def _start(found: Sequence[ImportCandidate], cursor: str) -> int:
     start = int(number)
     if 0 < start <= len(found) and _digest(found[start - 1]) == digest:
         return start
-    for index, it in enumerate(found):
-        if _digest(it) == digest:
+    for index, candidate in enumerate(found):
+        if _digest(candidate) == digest:
             return index + 1
     raise CursorExpired
 

@@ -164,7 +164,7 @@ def _read_and_make(
     imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]
     own = source.files.keys()
-    if session_id in taken or any(set(referenced_hashes(it.line)) - own for it in imported.entries):
+    if session_id in taken or any(set(referenced_hashes(entry.line)) - own for entry in imported.entries):
         return source  # the store has the session, or the blobs
     return new_session(source, session_id, target, _find_none)
 

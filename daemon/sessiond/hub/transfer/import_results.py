@@ -31,8 +31,8 @@ def report_fields(imported: Imported, path: str) -> dict[str, Any]:
         "preserved_lines": _most_frequent(report.preserved),
         "held_back_count": report.held_back_count, "problem_count": report.problem_count,
         "problems": [
-            t.ImportProblem(line=it.line, message=lines.valid_text(it.message))
-            for it in report.problems[:MAX_PROBLEMS]
+            t.ImportProblem(line=problem.line, message=lines.valid_text(problem.message))
+            for problem in report.problems[:MAX_PROBLEMS]
         ],
     }  # fmt: skip
 

@@ -103,8 +103,8 @@ class Imports:
         page = await asyncio.to_thread(import_pages.page, paths, params.cursor, params.limit)
         outcomes = await self._import_page(page, ImportRun(params, reporting))
         return t.ImportResult(
-            sessions=[it for it in outcomes if isinstance(it, t.ImportedSession)],
-            skipped=[it for it in outcomes if isinstance(it, t.SkippedFile)],
+            sessions=[outcome for outcome in outcomes if isinstance(outcome, t.ImportedSession)],
+            skipped=[outcome for outcome in outcomes if isinstance(outcome, t.SkippedFile)],
             next_cursor=page.next_cursor,
         )
 
@@ -113,7 +113,7 @@ class Imports:
 
         Raises `Draining` and `StorageFailed`, as `run` does.
         """
-        page = ImportPage([ImportCandidate(it, named=True) for it in paths], 0, len(paths), None)
+        page = ImportPage([ImportCandidate(path, named=True) for path in paths], 0, len(paths), None)
         return await self._import_page(page, ImportRun(t.ImportParams(), reporting, is_followed=True))
 
     async def append_followed(
@@ -134,7 +134,7 @@ class Imports:
             blobs = self._blobs_of(path)
             if not live.blobs.takes_images:
                 new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
-            await blobs.carry([it.line for it in new], self._files.blobs)
+            await blobs.carry([entry.line for entry in new], self._files.blobs)
             await self._append(live, imported, new, origin, FileRole(), is_followed=True)
         finally:
             live.appending_jobs -= 1
@@ -176,7 +176,9 @@ class Imports:
     async def _import_changed(self, page: ImportPage, run: ImportRun) -> list[ImportOutcome]:
         """Import the files of a page that differ from their records, and record them."""
         format = run.params.format
-        known_files = [it.path for it in page.files] if run.params.cwd is None else []  # sessions may move
+        known_files = (
+            [file.path for file in page.files] if run.params.cwd is None else []
+        )  # sessions may move
         unchanged = await asyncio.to_thread(self._unchanged.outcomes, known_files, format, run.companions)
         if len(unchanged) < len(page.files):
             await asyncio.to_thread(self._logs.update)
@@ -190,24 +192,26 @@ class Imports:
     ) -> list[ImportOutcome]:
         """Import the files of a page that are not unchanged. Returns the outcomes for all of them, in order."""
         outcomes: list[ImportOutcome] = []
-        for number, it in enumerate(page.files, page.start):
-            if (known := unchanged.get(it.path)) is not None:
+        for number, file in enumerate(page.files, page.start):
+            if (known := unchanged.get(file.path)) is not None:
                 outcomes.append(known)
                 continue
             self._sessions.refuse_when_draining()
             percentage = 100 * number // page.file_count
-            message = f"{number + 1:,} of {page.file_count:,}: {lines.valid_text(it.path.rpartition('/')[2])}"
+            message = (
+                f"{number + 1:,} of {page.file_count:,}: {lines.valid_text(file.path.rpartition('/')[2])}"
+            )
             run.reporting.report(t.Progress(kind="report", message=message, percentage=percentage))
             try:
-                outcomes.append(await self._import(it.path, run))
+                outcomes.append(await self._import(file.path, run))
             except StorageFull:
                 raise  # no other file could be stored either
             except (*_OF_ONE_FILE, OSError) as refusal:
                 message = lines.valid_text(reason_of(refusal))
-                skipped = t.SkippedFile(path=lines.valid_text(it.path), message=message)
+                skipped = t.SkippedFile(path=lines.valid_text(file.path), message=message)
                 outcomes.append(skipped)
                 state = refusal.state if isinstance(refusal, NotImported) else None
-                await asyncio.to_thread(run.record_refusal, it.path, skipped, state, self._records)
+                await asyncio.to_thread(run.record_refusal, file.path, skipped, state, self._records)
         return outcomes
 
     async def _import(self, path: str, run: ImportRun) -> t.ImportedSession:
@@ -404,8 +408,8 @@ class Imports:
                 missing_images = finding.missing
                 if not live.blobs.takes_images:
                     new = whole_lines
-                await self._take_files(source.files, [it.line for it in new])
-                await blobs.carry([it.line for it in new], self._files.blobs)
+                await self._take_files(source.files, [entry.line for entry in new])
+                await blobs.carry([entry.line for entry in new], self._files.blobs)
                 if new or replaces or restores:
                     by = run.reporting.origin
                     await self._append(live, imported, new, by, role, is_followed=run.is_followed)
@@ -437,7 +441,9 @@ class Imports:
         """Store those of the files of a spool that lines name."""
         if not files:
             return
-        named = await asyncio.to_thread(lambda: {it for line in lines for it in referenced_hashes(line)})
+        named = await asyncio.to_thread(
+            lambda: {digest for line in lines for digest in referenced_hashes(line)}
+        )
         for digest in named & files.keys():
             await self._files.blobs.put_file(files[digest], digest)
 
@@ -510,7 +516,7 @@ def _named(params: t.ImportParams) -> list[str]:
 
 
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
-    return [msgspec.structs.replace(it, line=restore_images(it.line, find)) for it in entries]
+    return [msgspec.structs.replace(entry, line=restore_images(entry.line, find)) for entry in entries]
 
 
 def _report_missing(imported: Imported, digests: Iterable[str]) -> None:

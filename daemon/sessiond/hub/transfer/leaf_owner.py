@@ -33,10 +33,12 @@ def is_of_agent(tree: Tree, read: Read, imported: Imported) -> bool:
         read: Returns its entries by row.
         imported: The result of reading the whole source.
     """
-    of_file = {it.id for it in imported.entries}
+    of_file = {entry.id for entry in imported.entries}
     spoken = imported.entries[1 : imported.conversation_count + 1]
-    said = {it.id for it in spoken}
-    early = {it.id for it in spoken[:_FIRST]} | {it.id for it in spoken if it.type == "compaction"}
+    said = {entry.id for entry in spoken}
+    early = {entry.id for entry in spoken[:_FIRST]} | {
+        entry.id for entry in spoken if entry.type == "compaction"
+    }
     before: str | None = None  # the leaf before entries that do not belong to the conversation
     was_agents = is_agents = follows_file = True
     added: set[str] = set()
@@ -65,12 +67,12 @@ def is_of_agent(tree: Tree, read: Read, imported: Imported) -> bool:
 
 def is_above(tree: Tree, entry_id: str | None, below: str | None) -> bool:
     """Return whether an entry is an ancestor of another one."""
-    row, end = (None if it is None else tree.row(it) for it in (entry_id, below))
+    row, end = (None if name is None else tree.row(name) for name in (entry_id, below))
     return row is not None and end is not None and row != end and row in tree.path(end)
 
 
 def _is_one_of(target: str | None, *places: Container[str]) -> bool:
-    return any(target in it for it in places)
+    return any(target in place for place in places)
 
 
 def _target(line: bytes) -> str | None:

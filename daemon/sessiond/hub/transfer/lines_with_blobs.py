@@ -23,7 +23,7 @@ class LinePiece(NamedTuple):
     @property
     def size(self) -> int:
         """The bytes of the lines and the blobs."""
-        return sum(map(len, self.lines)) + sum(len(it) for it in self.blobs.values() if it is not None)
+        return sum(map(len, self.lines)) + sum(len(blob) for blob in self.blobs.values() if blob is not None)
 
 
 def in_pieces(lines: Iterable[bytes], find: Find) -> Iterator[LinePiece]:

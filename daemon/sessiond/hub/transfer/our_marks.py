@@ -13,7 +13,7 @@ from sessiond.session.tree import entries, lines
 from sessiond.session.tree.codes import KIND
 
 _TITLES: Final = frozenset(("session_info", "title_change"))
-_TITLE_KINDS: Final = frozenset(KIND[it] for it in _TITLES)
+_TITLE_KINDS: Final = frozenset(KIND[title] for title in _TITLES)
 _CUSTOM: Final = KIND["custom"]
 _TAGS: Final = f'"customType":"{entries.TAGS_TYPE}"'.encode()
 _FROM_SOURCE: Final = ("line-", "title-")
@@ -30,15 +30,15 @@ def kept(live: LiveSession, new: Sequence[ImportedEntry], dialect: str) -> list[
         dialect: The format of the source.
     """
     found: list[ImportedEntry] = []
-    for it in new:
-        overrides = (it.type in _TITLES and _is_ours(live, tags=False)) or (
-            it.type == "custom" and _TAGS in it.line and _is_ours(live, tags=True)
+    for entry in new:
+        overrides = (entry.type in _TITLES and _is_ours(live, tags=False)) or (
+            entry.type == "custom" and _TAGS in entry.line and _is_ours(live, tags=True)
         )
         if overrides:
-            line = imported_log.as_preserved(it, dialect, REASON)
-            found.append(ImportedEntry(it.id, it.parent_id, "custom", line))
+            line = imported_log.as_preserved(entry, dialect, REASON)
+            found.append(ImportedEntry(entry.id, entry.parent_id, "custom", line))
         else:
-            found.append(it)
+            found.append(entry)
     return found
 
 

@@ -108,7 +108,7 @@ class SourceRecords:
 
     def below(self, folders: Iterable[str]) -> dict[str, SourceRecord]:
         """Return the records of all files below these folders for which the format was detected, by path."""
-        return self._records.read(lambda it: records_below(it, folders), {})
+        return self._records.read(lambda connection: records_below(connection, folders), {})
 
     def paths_of(self, session_id: str) -> list[str]:
         """Return the paths of all files that have a session, as far as the format was detected."""
@@ -121,8 +121,10 @@ class SourceRecords:
             ]
             return [
                 path
-                for path, it in found
-                if it is not None and it.session is not None and it.session.session_id == session_id
+                for path, record in found
+                if record is not None
+                and record.session is not None
+                and record.session.session_id == session_id
             ]
 
         return self._records.read(work, [])
@@ -176,7 +178,7 @@ class SourceRecords:
             connection.execute("DELETE FROM sources WHERE number <= ?", [newest - MAX_RECORDS])
             connection.executemany(
                 "INSERT OR REPLACE INTO readers(path, digest, state) VALUES(?, ?, ?)",
-                [it for it in states if len(it[2]) <= MAX_READER_BYTES],
+                [state for state in states if len(state[2]) <= MAX_READER_BYTES],
             )
             connection.execute(
                 "DELETE FROM readers WHERE rowid NOT IN (SELECT rowid FROM readers ORDER BY rowid DESC LIMIT ?)",

@@ -27,9 +27,9 @@ class StoredLogs:
             changes = self._census.poll()
             for ref in changes.gone:
                 self._drop(ref)
-            for it in changes.found:
-                self._add(it.session_id, it.ref)
-            for ref in self._put.difference(it.ref for it in changes.found):
+            for stored in changes.found:
+                self._add(stored.session_id, stored.ref)
+            for ref in self._put.difference(stored.ref for stored in changes.found):
                 self._drop(ref)  # it was removed before the census could find it
             self._put.clear()
 
@@ -54,7 +54,7 @@ class StoredLogs:
         session_id = self.ids.pop(ref, None)
         if session_id is None or self.refs.get(session_id) != ref:
             return
-        others = [it for it in self._others.pop(session_id, ()) if it in self.ids]
+        others = [ref for ref in self._others.pop(session_id, ()) if ref in self.ids]
         if others:
             self.refs[session_id] = others.pop()
             self._others[session_id] = others

@@ -140,10 +140,10 @@ class TakenTexts:
         made = bytearray()
         position = region.start
         try:
-            for it in texts:
-                made += b"".join(region.within(position, it.start - 1).chunks())
-                made += _encode(self._take(it))
-                position = it.end + 1
+            for text in texts:
+                made += b"".join(region.within(position, text.start - 1).chunks())
+                made += _encode(self._take(text))
+                position = text.end + 1
         except NotText:
             return None
         made += b"".join(region.within(position, region.end).chunks())
@@ -178,7 +178,7 @@ class TakenTexts:
             return None
         whole = Region(_File(blob.path), 0, blob.size)
         texts = long_texts(whole, _MIN_INNER)
-        if not texts or blob.size - sum(it.size for it in texts) > _MAX_INNER:
+        if not texts or blob.size - sum(text.size for text in texts) > _MAX_INNER:
             return None
         short = self._short(whole, texts)
         try:
@@ -202,25 +202,27 @@ class TakenTexts:
         title = imported.title
         if title is not None and (found := _MARK.search(title)) is not None:
             title = title[: found.start()]
-        entries = [self._complete(it, imported) for it in imported.entries]
+        entries = [self._complete(entry, imported) for entry in imported.entries]
         return replace(imported, entries=entries, title=title)
 
-    def _complete(self, it: ImportedEntry, imported: Imported) -> ImportedEntry:
-        line = it.line
+    def _complete(self, entry: ImportedEntry, imported: Imported) -> ImportedEntry:
+        line = entry.line
         if self._texts and MARK in line:
             try:
                 line = self._with_references(line, imported)
             except (msgspec.DecodeError, RecursionError) as error:
-                kept = imported_log.as_preserved(it, imported.dialect, str(error))
-                it = ImportedEntry(it.id, it.parent_id, "custom", self._with_references(kept, imported))
-                line = it.line
+                kept = imported_log.as_preserved(entry, imported.dialect, str(error))
+                entry = ImportedEntry(
+                    entry.id, entry.parent_id, "custom", self._with_references(kept, imported)
+                )
+                line = entry.line
         if len(line) > MAX_ENTRY_BYTES:
             line = self._extracted(line)
         if len(line) <= MAX_ENTRY_BYTES:
-            return it if line is it.line else msgspec.structs.replace(it, line=line)
+            return entry if line is entry.line else msgspec.structs.replace(entry, line=line)
         reason = f"it has {len(line):,} bytes, and an entry at most {MAX_ENTRY_BYTES:,}"
-        line = self._extracted(imported_log.as_preserved(it, imported.dialect, reason))
-        return ImportedEntry(it.id, it.parent_id, "custom", line)
+        line = self._extracted(imported_log.as_preserved(entry, imported.dialect, reason))
+        return ImportedEntry(entry.id, entry.parent_id, "custom", line)
 
     def _extracted(self, line: bytes) -> bytes:
         found = extract_blobs.extract(line, images=False)
@@ -240,7 +242,8 @@ class TakenTexts:
         self, members: dict[str, Raw], pointer: str, found: dict[str, str], imported: Imported
     ) -> dict[str, Raw]:
         return {
-            name: self._value(it, blobs.below(pointer, name), found, imported) for name, it in members.items()
+            name: self._value(value, blobs.below(pointer, name), found, imported)
+            for name, value in members.items()
         }
 
     def _value(self, value: Raw, pointer: str, found: dict[str, str], imported: Imported) -> Raw:
@@ -255,12 +258,14 @@ class TakenTexts:
                 return Raw(_encode(members))
             case b"[":
                 items = enumerate(_items(data))
-                return Raw(_encode([self._value(it, f"{pointer}/{at}", found, imported) for at, it in items]))
+                return Raw(
+                    _encode([self._value(raw, f"{pointer}/{at}", found, imported) for at, raw in items])
+                )
         return value
 
     def _referenced(self, text: str, pointer: str, found: dict[str, str], imported: Imported) -> str:
         """Return the beginning of the text for which a text with marks stands, and note the reference to its blob."""
-        marks = [it for it in _MARK.finditer(text) if it[1] in self._texts]
+        marks = [match for match in _MARK.finditer(text) if match[1] in self._texts]
         if not marks:
             return text
         blob = self._original(text, marks)
@@ -345,7 +350,7 @@ def _first_units(text: str, limit: int) -> str:
 def _common_start(text: str, other: str) -> str:
     if text.startswith(other):
         return other
-    count = next((it for it, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
+    count = next((index for index, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), None)
     return other[:count] if count is not None else min(text, other, key=len)
 
 

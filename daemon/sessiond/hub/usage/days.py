@@ -83,7 +83,9 @@ def sql_of_day(changes: list[OffsetChange], column: str) -> str:
     if not changes:
         return f"{column} / {DAY_MS}"
     first, *others = changes
-    cases = "".join(f" WHEN {column} >= {it.at_ms} THEN {it.offset_ms}" for it in reversed(others))
+    cases = "".join(
+        f" WHEN {column} >= {change.at_ms} THEN {change.offset_ms}" for change in reversed(others)
+    )
     offset = f"CASE{cases} ELSE {first.offset_ms} END" if others else str(first.offset_ms)
     return f"({column} + {offset} + {DAY_MS}) / {DAY_MS} - 1"  # SQLite rounds towards 0, and an offset may be below it
 
@@ -97,9 +99,9 @@ def cut_half_hours(changes: list[OffsetChange], utc_days: list[int]) -> set[int]
         changes: The changes of the offset on these days.
         utc_days: Days counted from 1970.
     """
-    offsets = {it.offset_ms for it in changes if it.offset_ms % HALF_HOUR_MS}
+    offsets = {change.offset_ms for change in changes if change.offset_ms % HALF_HOUR_MS}
     ends = {day * DAY_MS + -offset % DAY_MS for offset in offsets for day in utc_days}
-    cut = {it.at_ms for it in changes if it.at_ms % HALF_HOUR_MS}
+    cut = {change.at_ms for change in changes if change.at_ms % HALF_HOUR_MS}
     return {half_hour_of(at) for at in ends | cut}
 
 

@@ -49,7 +49,7 @@ def _card(snapshot: "DataSnapshot", model: Model) -> PriceCard | None:
     context = {"speed": model.speed} if model.speed else None
     conditions = info.prices if isinstance(info.prices, list) else []
     starts = sorted({_FIRST_DAY, *_start_dates(info)})
-    is_hourly = any(isinstance(it.constraint, TimeOfDateConstraint) for it in conditions)
+    is_hourly = any(isinstance(condition.constraint, TimeOfDateConstraint) for condition in conditions)
     moments = [
         (period, half_hour, datetime.combine(start, time(), UTC) + timedelta(milliseconds=half_hour * HALF_HOUR_MS))
         for period, start in enumerate(starts)
@@ -58,13 +58,13 @@ def _card(snapshot: "DataSnapshot", model: Model) -> PriceCard | None:
     prices = {(period, half_hour): info.get_prices(at, context) for period, half_hour, at in moments}
     if not all(map(_has_prices, prices.values())):
         return None
-    limits = sorted({limit for it in prices.values() for limit in _limits(it)})
+    limits = sorted({limit for price in prices.values() for limit in _limits(price)})
     rates = {
         (period, half_hour, size): _rates(info, provider, at, context, 1 + (limits[size - 1] if size else 0))
         for period, half_hour, at in moments
         for size in range(len(limits) + 1)
     }
-    return PriceCard(tuple((it - _FIRST_DAY).days for it in starts), tuple(limits), is_hourly, rates)
+    return PriceCard(tuple((start - _FIRST_DAY).days for start in starts), tuple(limits), is_hourly, rates)
 
 
 def _find(snapshot: "DataSnapshot", model: Model) -> "tuple[Provider, ModelInfo] | None":
@@ -98,15 +98,15 @@ def _rates(
     )
 
 
-def _has_prices(it: "ModelPrice") -> bool:
+def _has_prices(price: "ModelPrice") -> bool:
     """Return whether there are prices of tokens. A subscription has none."""
-    return it.input_mtok is not None and it.output_mtok is not None
+    return price.input_mtok is not None and price.output_mtok is not None
 
 
-def _limits(it: "ModelPrice") -> Iterable[int]:
+def _limits(model_price: "ModelPrice") -> Iterable[int]:
     from genai_prices.types import TieredPrices
 
-    for price in vars(it).values():
+    for price in vars(model_price).values():
         if isinstance(price, TieredPrices):
             yield from (tier.start for tier in price.tiers)
 
@@ -116,9 +116,9 @@ def _start_dates(info: "ModelInfo") -> Iterable[date]:
     from genai_prices.types import StartDateConstraint
 
     conditions = info.prices if isinstance(info.prices, list) else []
-    for it in (*conditions, *(info.price_variants or ())):
-        if isinstance(it.constraint, StartDateConstraint):
-            yield it.constraint.start_date
+    for variant in (*conditions, *(info.price_variants or ())):
+        if isinstance(variant.constraint, StartDateConstraint):
+            yield variant.constraint.start_date
 
 
 def _newest_change(snapshot: "DataSnapshot") -> date:

@@ -17,14 +17,14 @@ class Rates:
     cache_write: float
     cache_write_1h: float
 
-    def cost_of(self, it: UsageSum) -> float:
+    def cost_of(self, usage: UsageSum) -> float:
         """Return the cost of some requests."""
         return (
-            it.input * self.input
-            + it.output * self.output
-            + it.cache_read * self.cache_read
-            + (it.cache_write - it.cache_write_1h) * self.cache_write
-            + it.cache_write_1h * self.cache_write_1h
+            usage.input * self.input
+            + usage.output * self.output
+            + usage.cache_read * self.cache_read
+            + (usage.cache_write - usage.cache_write_1h) * self.cache_write
+            + usage.cache_write_1h * self.cache_write_1h
         )
 
 

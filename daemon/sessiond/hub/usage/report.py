@@ -40,7 +40,7 @@ class Sums:
 
     def unpriced(self) -> list[Model]:
         """Return the models whose requests must be priced and whose prices were not looked up yet."""
-        needed = {it.model for it in self.rows if it.cost is None} - self.cards.keys()
+        needed = {usage.model for usage in self.rows if usage.cost is None} - self.cards.keys()
         return [self.models[number] for number in sorted(needed)]
 
 
@@ -66,7 +66,7 @@ def read(
     wanted = UsageFilter(since, until, params.agent, params.cwd, params.project)
     zone = days.zone(params.time_zone)
     models = usage_table.models(connection)
-    cards = {number: book.card(it) for number, it in models.items() if book.has(it)}
+    cards = {number: book.card(model) for number, model in models.items() if book.has(model)}
     prices = {number: card.steps for number, card in cards.items() if card is not None}
     cut: set[int] = set()
     if params.by == "day":
@@ -88,31 +88,31 @@ def made(
     total = _Group()
     unpriced: dict[str, _Unpriced] = {}
     is_estimated = False
-    for it in sums.rows:
-        model = sums.models[it.model]
+    for usage in sums.rows:
+        model = sums.models[usage.model]
         estimate: float | None = 0.0
-        if it.cost is None:
-            card = sums.cards[it.model]
-            estimate = None if card is None else card.rates_for(it.moment, it.size).cost_of(it)
+        if usage.cost is None:
+            card = sums.cards[usage.model]
+            estimate = None if card is None else card.rates_for(usage.moment, usage.size).cost_of(usage)
             is_estimated = True
         if estimate is None:
-            unpriced.setdefault(_name_of(model), _Unpriced()).add(it)
-        for group in (groups.setdefault(key_of(it), _Group()), total):
-            group.add(it, estimate)
+            unpriced.setdefault(_name_of(model), _Unpriced()).add(usage)
+        for group in (groups.setdefault(key_of(usage), _Group()), total):
+            group.add(usage, estimate)
     rows = [group.row(key) for key, group in groups.items()]
     if params.by == "day":
         rows.sort(key=lambda row: row.key)
     else:
         rows.sort(key=lambda row: (-row.cost.total, -row.tokens.total, row.key))
     named = [
-        t.UnpricedModel(model=name, request_count=it.requests, tokens=it.tokens)
-        for name, it in unpriced.items()
+        t.UnpricedModel(model=name, request_count=unpriced_model.requests, tokens=unpriced_model.tokens)
+        for name, unpriced_model in unpriced.items()
     ]
     source = book.source if is_estimated else None
     return t.UsageReportResult(
         rows=rows,
         total=total.row(""),
-        unpriced_models=sorted(named, key=lambda it: (-it.tokens, it.model)),
+        unpriced_models=sorted(named, key=lambda row: (-row.tokens, row.model)),
         prices=None if source is None else t.PriceSource(
             name=source.name, version=source.version, newest_change=source.newest_change
         ),
@@ -123,12 +123,12 @@ def made(
 
 def _key_of(sums: Sums, by: str) -> Callable[[UsageSum], str]:
     if by == "day":
-        return lambda it: days.name_of_day(int(it.group))
+        return lambda usage: days.name_of_day(int(usage.group))
     if by == "model":
-        return lambda it: _name_of(sums.models[it.model])
+        return lambda usage: _name_of(sums.models[usage.model])
     if by == "agent":
-        return lambda it: str(it.group) or OWN
-    return lambda it: str(it.group)
+        return lambda usage: str(usage.group) or OWN
+    return lambda usage: str(usage.group)
 
 
 def _name_of(model: Model) -> str:
@@ -140,9 +140,9 @@ class _Unpriced:
     requests: int = 0
     tokens: int = 0
 
-    def add(self, it: UsageSum) -> None:
-        self.requests += it.requests
-        self.tokens += _tokens_of(it)
+    def add(self, usage: UsageSum) -> None:
+        self.requests += usage.requests
+        self.tokens += _tokens_of(usage)
 
 
 @dataclass(slots=True)
@@ -157,17 +157,17 @@ class _Group:
     estimated: float = 0.0
     unpriced: _Unpriced = field(default_factory=_Unpriced)
 
-    def add(self, it: UsageSum, estimate: float | None) -> None:
-        self.requests += it.requests
-        self.input += it.input
-        self.output += it.output
-        self.cache_read += it.cache_read
-        self.cache_write += it.cache_write
-        self.reasoning += it.reasoning
-        self.recorded += it.cost or 0.0
+    def add(self, usage: UsageSum, estimate: float | None) -> None:
+        self.requests += usage.requests
+        self.input += usage.input
+        self.output += usage.output
+        self.cache_read += usage.cache_read
+        self.cache_write += usage.cache_write
+        self.reasoning += usage.reasoning
+        self.recorded += usage.cost or 0.0
         self.estimated += estimate or 0.0
         if estimate is None:
-            self.unpriced.add(it)
+            self.unpriced.add(usage)
 
     def row(self, key: str) -> t.UsageRow:
         tokens = t.UsageTokens(
@@ -181,5 +181,5 @@ class _Group:
         return t.UsageRow(key=key, request_count=self.requests, tokens=tokens, cost=cost)
 
 
-def _tokens_of(it: UsageSum) -> int:
-    return it.input + it.output + it.cache_read + it.cache_write
+def _tokens_of(usage: UsageSum) -> int:
+    return usage.input + usage.output + usage.cache_read + usage.cache_write

@@ -46,5 +46,5 @@ class UsageReports:
             if not unpriced:
                 return await asyncio.to_thread(report.made, sums, params, book, uncounted)
             # Prices that another report looked up meanwhile need only be read.
-            if unknown := [it for it in unpriced if not book.has(it)]:
+            if unknown := [model for model in unpriced if not book.has(model)]:
                 book.add(await run_in_child_process(look_up, unknown))
