@@ -221,7 +221,7 @@ def _refuse_unsafe(path: str, opened: int) -> None:
     The folder is checked as well as the file, because its owner can replace the file. For a symbolic link, both the
     folder of the link and the folder of the file are checked.
     """
-    folders = dict.fromkeys(os.path.dirname(it) for it in (path, os.path.realpath(path)))  # noqa: PTH120
+    folders = dict.fromkeys(os.path.dirname(file) for file in (path, os.path.realpath(path)))  # noqa: PTH120
     looked_at = [("it", path, os.fstat(opened))]
     looked_at += [(f"its folder {folder}", folder, os.stat(folder)) for folder in folders]  # noqa: PTH116
     for name, place, found in looked_at:
@@ -288,7 +288,7 @@ def _table(name: str, table: object) -> Any:
         logging.getLogger(__name__).warning(
             "[%s] %s has no effect any more: %s", name, key, _RETIRED[name][key]
         )
-        table = {it: value for it, value in table.items() if it != key}
+        table = {name: value for name, value in table.items() if name != key}
     _refuse_unknown(f"key in [{name}]", table, list(keys))
     return kind(**{key: keys[key](f"{name}.{key}", value) for key, value in table.items()})
 

@@ -58,7 +58,7 @@ def loopback(key: str, value: object) -> str | None:
     if (
         parts is None
         or int(parts[2]) > 65_535
-        or any(int(it) > 255 for it in re.findall(r"[0-9]+", parts[1]))
+        or any(int(part) > 255 for part in re.findall(r"[0-9]+", parts[1]))
     ):
         advice = f'{key} as an address of this machine and a port, "127.0.0.1:7413" or "[::1]:7413", or false'
         raise InvalidValueError(f"{key} is {value!r:.80}, which is no place to listen at", advice)
@@ -145,7 +145,9 @@ def folders(key: str, value: object) -> tuple[str, ...]:
     """Return absolute folders. In the file, they may begin with `~`."""
     names = value if isinstance(value, list) else [None]
     folders = [os.path.expanduser(name) for name in names if isinstance(name, str)]  # noqa: PTH111 - a text
-    if len(folders) < len(names) or not all(it.startswith("/") and "\0" not in it for it in folders):
+    if len(folders) < len(names) or not all(
+        folder.startswith("/") and "\0" not in folder for folder in folders
+    ):
         advice = f'{key} as a list of folders: ["~/.pi/agent/sessions", "/srv/sessions"]'
         raise InvalidValueError(f"{key} is {value!r:.80}, which names no folders", advice)
     return tuple(folders)

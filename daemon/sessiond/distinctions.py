@@ -123,11 +123,11 @@ def _look(text: str) -> str:
     from unicodedata import category, normalize
 
     return "".join(
-        it
-        for it in normalize("NFKC", text)
-        if category(it) not in ("Cc", "Cf", "Zs", "Zl", "Zp")
-        and it not in _INVISIBLE
-        and not "\ufe00" <= it <= "\ufe0f"  # the styles of emoji
-        and not "\U0001f3fb" <= it <= "\U0001f3ff"  # and their colors of skin
-        and not "\U000e0100" <= it <= "\U000e01ef"
+        character
+        for character in normalize("NFKC", text)
+        if category(character) not in ("Cc", "Cf", "Zs", "Zl", "Zp")
+        and character not in _INVISIBLE
+        and not "\ufe00" <= character <= "\ufe0f"  # the styles of emoji
+        and not "\U0001f3fb" <= character <= "\U0001f3ff"  # and their colors of skin
+        and not "\U000e0100" <= character <= "\U000e01ef"
     )

@@ -77,7 +77,7 @@ def names(text: str, table: str, key: str) -> list[str]:
     """Return the names in the list; none without one. Raises `UneditableTomlError`."""
     found = values(text).get(table, {})
     value = found.get(key, []) if isinstance(found, dict) else None
-    if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise UneditableTomlError(f"{table}.{key} is not a list of names")
     return value
 
@@ -158,10 +158,10 @@ def _relisted(array: Array, wanted: list[str]) -> Array:
         array = tomlkit.array()
         array.extend(wanted)
         return array
-    for name in [it for it in array if it not in wanted]:  # `remove` takes comments along
+    for name in [item for item in array if item not in wanted]:  # `remove` takes comments along
         array[array.index(name)] = _MARK
         array = tomlkit.array(_GONE.sub("", array.as_string()))
-    for name in [it for it in wanted if it not in array]:  # `append` may continue a comment
+    for name in [name for name in wanted if name not in array]:  # `append` may continue a comment
         array.add_line(name, indent=margin[0], newline=False)
     return array
 

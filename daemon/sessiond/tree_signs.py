@@ -32,7 +32,7 @@ class Signs:
         deep = ""
         if len(columns) > most:
             deep, columns = self.deep, columns[-most:]
-        return deep + "".join(self.columns[it] for it in columns)
+        return deep + "".join(self.columns[column] for column in columns)
 
 
 _ROLES = {
