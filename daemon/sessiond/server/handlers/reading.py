@@ -116,8 +116,7 @@ async def _path(live: LiveSession, start: int, tip: int, params: t.PathParams) -
     def behind(count: int) -> str | None:
         return f"{mark}{start + count}.{tip}" if start + count < len(walk) else None
 
-    answer = _read(live, rows, behind, params)
-    return await answer if isinstance(answer, Coroutine) else answer
+    return await _read_in_steps(live, rows, behind, params)
 
 
 async def tree(_client: Client, live: LiveSession, params: t.TreeParams) -> t.TreeResult:
@@ -193,39 +192,31 @@ def _read(
     live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
 ) -> _Answer:
     """Return the page of some rows: at once if there are few, else in steps."""
-    if len(rows) >= MIN_PARTS_IN_STEPS:
-        return _read_many(live, rows, after, params)
-    return _answered(live, live.read_rows(rows), rows, after, resolve=params.resolve_blobs)
+    if params.resolve_blobs or len(rows) >= MIN_PARTS_IN_STEPS:
+        return _read_in_steps(live, rows, after, params)
+    return _page(live, rows, live.read_rows(rows), after)
 
 
-async def _read_many(
+async def _read_in_steps(
     live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
 ) -> t.EntriesResult:
+    """Return the page of some rows. With blobs resolved, it is reduced to as many entries as then fit."""
     entries = await live.drive(live.read_in_steps(rows))
-    answer = _answered(live, entries, rows, after, resolve=params.resolve_blobs)
-    return await answer if isinstance(answer, Coroutine) else answer
-
-
-def _answered(
-    live: LiveSession, entries: list[bytes], seqs: list[int], after: _After, *, resolve: bool
-) -> _Answer:
-    if resolve:
-        return _whole(live, entries, seqs, after)
-    return t.EntriesResult(
-        log_id=live.log.log_id, items=_stored(entries, seqs), next_cursor=after(len(entries))
-    )
-
-
-async def _whole(live: LiveSession, entries: list[bytes], seqs: list[int], after: _After) -> t.EntriesResult:
-    """Return the page with blobs resolved, reduced to as many entries as then fit."""
+    if not params.resolve_blobs:
+        return _page(live, rows, entries, after)
     page = await blob_resolution.resolve_entries(
         entries, live.blobs, page_bytes=PAGE_BYTES, max_bytes=MAX_REPLY_BYTES
     )
-    count = len(page.entries)
+    return _page(live, rows[: len(page.entries)], page.entries, after, page.missing)
+
+
+def _page(
+    live: LiveSession, rows: list[int], entries: Sequence[bytes], after: _After, missing: Sequence[str] = ()
+) -> t.EntriesResult:
+    items = [t.StoredEntry(seq=row, entry=Raw(line)) for row, line in zip(rows, entries, strict=True)]
     return t.EntriesResult(
-        log_id=live.log.log_id, items=_stored(page.entries, seqs[:count]),
-        next_cursor=after(count), missing_blobs=page.missing,
-    )  # fmt: skip
+        log_id=live.log.log_id, items=items, next_cursor=after(len(items)), missing_blobs=[*missing]
+    )
 
 
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
@@ -239,10 +230,6 @@ def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
         if size > PAGE_BYTES and count:
             return rows[:count]
     return rows
-
-
-def _stored(lines: Sequence[bytes], seqs: Sequence[int]) -> list[t.StoredEntry]:
-    return [t.StoredEntry(seq=seq, entry=Raw(line)) for seq, line in zip(seqs, lines, strict=True)]
 
 
 def _row(live: LiveSession, cursor: str) -> int:
