@@ -21,7 +21,7 @@ from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.open_indexes import OpenIndexes
 from sessiond.store.files.remains import remains_of
 from sessiond.store.files.space import NEEDED, free_bytes, is_read_only
-from sessiond.store.files.syscalls import Syscalls, refusals_of
+from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
 from sessiond.store.files.workers import Workers
 
 _T = TypeVar("_T")
@@ -132,11 +132,10 @@ class FileLog:
     def read(self, start: int, end: int) -> bytes:
         """Read from the file. If a replaced file is found, the error is also stored in `write_error`."""
         try:
-            with refusals_of(self._file.path):
-                return self._file.read(start, end)
-        except StorageFailed:
+            return self._file.read(start, end)
+        except OSError as error:
             self._raise_if_closed()
-            raise
+            raise refusal(error, self._file.path) from error
         except LogReplaced as replaced:
             # Found while reopening the file for a read. Writes fail for the same reason.
             self._commits.write_error = replaced
@@ -183,8 +182,10 @@ class FileLog:
         """
         if self._closed or self._commits.moves_file:
             return self._file.was_touched
-        with refusals_of(self._file.path):
+        try:
             return self._file.is_touched()
+        except OSError as error:
+            raise refusal(error, self._file.path) from error
 
     def distrust(self) -> LogReplaced:
         """Mark the file as replaced, which makes later writes fail. The error is also stored in `write_error`."""
