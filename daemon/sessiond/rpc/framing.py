@@ -200,7 +200,7 @@ class Framer:
             at = 0
         else:
             at = self._go_on(data, bodies)
-        size = len(data)
+        size, limit = len(data), self.max_frame
         while at < size:
             usual = _match_usual_header(data, at)
             if usual is not None:
@@ -212,17 +212,17 @@ class Framer:
                     self._held += data[at:]
                     return
                 length, start = header
-            if length > self.max_frame and not self._may_leave_out(data, start, length):
+            if length > limit and not self._may_leave_out(data, start, length):
                 self._held += data[at:]
                 return
             at = start + length
-            if at <= size and length <= self.max_frame:
+            if length > limit:
+                self._skipping = max(at - size, 0)
+            elif at <= size:
                 bodies.append(data[start:at])
-            elif length <= self.max_frame:
+            else:
                 self._awaited = length
                 self._held += data[start:]
-            else:
-                self._skipping = max(at - size, 0)
 
     def _go_on(self, data: bytes, bodies: list[bytes]) -> int:
         """Consume the rest of the body that has begun, and return where the next frame begins."""

@@ -54,19 +54,13 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     error: Raw | UnsetType = UNSET
 
 
+decode_envelope: Final = msgspec.json.Decoder(Head).decode
+"""Decodes the envelope of a valid ASCII message. Raises msgspec's exceptions; `decode_message` explains them."""
+
+
 def decode_head(body: bytes) -> Head:
     """Return the envelope of `body`. Raises `BadMessage`."""
     return decode_message(body)[0]
-
-
-def decode_usual(body: bytes) -> Head | None:
-    """Return the envelope of `body` if it is ASCII and valid, as nearly all are. None: see `decode_message`."""
-    if not body.isascii():
-        return None
-    try:
-        return _decode_head(body)
-    except (msgspec.DecodeError, RecursionError):
-        return None
 
 
 def decode_message(body: bytes) -> tuple[Head, bytes]:
@@ -80,7 +74,7 @@ def decode_message(body: bytes) -> tuple[Head, bytes]:
 
     """
     try:
-        head = _decode_head(body)
+        head = decode_envelope(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         fixed = _fix_surrogates(body)
         if fixed == body:
@@ -181,7 +175,6 @@ def _encode(value: object) -> bytes:
 
 
 _encode_valid = msgspec.json.Encoder().encode
-_decode_head = msgspec.json.Decoder(Head).decode
 _decode_fields = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_id = msgspec.json.Decoder(RequestId).decode
 _check_syntax = msgspec.json.Decoder(Raw).decode

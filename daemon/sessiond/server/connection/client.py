@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Final, get_args
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 
 import sessiond
 from sessiond.hub import clock
@@ -25,9 +25,10 @@ from sessiond.rpc.connection import Connection
 from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import MAX_FRAME, FrameTooLarge, FramingError
 from sessiond.rpc.handler import Handler
-from sessiond.rpc.message import BadMessage, Head, RequestId, decode_usual
+from sessiond.rpc.message import BadMessage, Head, RequestId, decode_envelope
 from sessiond.server import errors
 from sessiond.server.connection import handshake, position_encoding, read_throttle
+from sessiond.server.connection.deferred import DEFERRED
 from sessiond.server.connection.dispatch import Dispatcher
 from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
@@ -140,27 +141,29 @@ class Client(Handler[Connection]):
         This is the short way of the most frequent requests, without any state of its own. It may end before any
         request: `received` handles all others, and all invalid ones.
         """
-        server, order = self.server, self.dispatcher.order
         if not self.knows_sessions or self._shut_down or self._read_throttle.awaits_answer:
             return 0
-        if connection.exceeds(0, read_throttle.QUEUE_SOFT):
-            return 0  # `received` stops the reading
+        if (
+            self.dispatcher.order.entered
+            or self.server.ending
+            or connection.exceeds(0, read_throttle.QUEUE_SOFT)
+        ):
+            return 0  # `received` stops the reading if too many bytes are unread
+        routes = self.server.routes
         for place, body in enumerate(bodies[:_AT_ONCE]):
-            if order.entered or server.ending or len(body) > _SMALL_BYTES:
-                return place
-            head = decode_usual(body)
-            if head is None or head.id is None or head.id is UNSET:
-                return place
-            route = server.routes.get(head.method)  # type: ignore[arg-type]
-            if route is None or not route.starts_when_idle:
+            if len(body) > _SMALL_BYTES or not body.isascii():
                 return place
             try:
+                head = decode_envelope(body)
+                route = routes[head.method]  # type: ignore[index]
+                if not route.starts_when_idle or head.id is None or head.id is UNSET:
+                    return place
                 params = route.decode(b"{}" if head.params is UNSET else head.params)
-            except (msgspec.DecodeError, RecursionError, errors.InvalidParams):
+            except (msgspec.DecodeError, KeyError, RecursionError, errors.InvalidParams):
                 return place
             try:
                 answer = route.call(self, params)
-                if isinstance(answer, (t.Wire, Raw)):
+                if type(answer) not in DEFERRED:
                     if connection.answer_at_once(head.id, answer) > _LARGE_BYTES:
                         return place + 1
                     continue

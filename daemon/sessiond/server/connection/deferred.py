@@ -1,6 +1,7 @@
 """The results of handlers that cannot answer yet: a pending answer, or a session to open first."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from types import CoroutineType
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -73,6 +74,10 @@ class Unopened:
             answer = self._call(live)
         started()
         return await answer if isinstance(answer, Coroutine) else answer
+
+
+DEFERRED: Final = frozenset({Pending, Unopened, CoroutineType})
+"""The types of what a handler returns instead of a result. `isinstance` would take three times as long."""
 
 
 def confirmed(live: LiveSession, call: Callable[[], object]) -> object:

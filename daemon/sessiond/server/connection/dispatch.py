@@ -6,16 +6,16 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw
+from msgspec import UNSET
 
 from sessiond.hub.errors import Draining
 from sessiond.protocol import types as t
 from sessiond.rpc.message import Head, RequestId
 from sessiond.server import errors
-from sessiond.server.connection.deferred import Pending, Unopened
+from sessiond.server.connection.deferred import DEFERRED, Pending, Unopened
 from sessiond.server.connection.program_order import Order
 from sessiond.server.connection.read_throttle import ReadThrottle
 from sessiond.server.connection.requests import Requests
@@ -24,8 +24,6 @@ from sessiond.server.connection.services import Services
 from sessiond.server.connection.tickets import AnyTicket, Ticket
 
 C = TypeVar("C")
-
-_AT_ONCE: Final = (t.Wire, Raw, Exception)
 
 
 class Dispatcher(Generic[C]):
@@ -212,7 +210,7 @@ class Dispatcher(Generic[C]):
         answer: Any,
     ) -> None:
         """Answer a request with what its handler returned or raised. For the other arguments see `_call`."""
-        if isinstance(answer, _AT_ONCE):
+        if type(answer) not in DEFERRED:
             self._answer(request_id, answer)
             if ticket is not None:
                 ticket.ended()
