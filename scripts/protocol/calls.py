@@ -28,7 +28,9 @@ class Topic:
     base_module: str = field(default="base")
 
 
-BY_HAND = ("HELLO", "APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE", "WATCH", "UNWATCH")
+BY_HAND = (
+    "HELLO", "APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE", "WATCH", "UNWATCH", "WATCH_TREE",
+)  # fmt: skip
 """Methods that hand-written code of `sessiond.client` calls.
 
 It makes the handshake, gives ids to entries, and takes and returns bytes.

@@ -263,6 +263,18 @@ def test_the_watches_of_lists_lapse_with_their_daemon() -> None:
     assert talk.change_messages() == []
 
 
+def test_the_watches_of_trees_lapse_with_their_daemon() -> None:
+    talk = attached(*(request(number, "session/watchTree", sessionId="a") for number in (1, 2)))
+    for number, name in enumerate(("w-1", "w-2"), start=1):
+        talk.to_client(result(number, {"watchId": name}))
+    talk.to_client(notification("session/treeLapsed", watchId="w-1", reason="closed", message="."))
+    talk.daemon_lost()
+    met_again(talk)
+    [told] = read(talk.change_messages())
+    assert told["method"] == "session/treeLapsed"
+    assert (told["params"]["watchId"], told["params"]["reason"]) == ("w-2", "daemonEnded")
+
+
 def test_a_daemon_that_refuses_the_handshake_ends_it() -> None:
     talk = attached()
     talk.daemon_lost()

@@ -28,16 +28,16 @@ class EditorSubscriptions:
     def __init__(self) -> None:
         self._positions: dict[str, t.After] = {}
         """For each session the position of the last entry that the editor was sent."""
-        self._watches: dict[str, None] = {}
-        """The watches of lists with the current daemon."""
+        self._watches: dict[str, bool] = {}
+        """The watches with the current daemon, and whether each is of a tree."""
 
     def record_response(self, method: str, target: str | None, result: Raw) -> None:
         """Record the effect of a successful request; `target` is the value of `target_of`."""
         if method in _SUBSCRIBING:
             self._subscribe(result)
-        elif method == m.WATCH.name:
+        elif method in (m.WATCH.name, m.WATCH_TREE.name):
             if (watch_id := watch_id_of(result)) is not None:
-                self._watches[watch_id] = None
+                self._watches[watch_id] = method == m.WATCH_TREE.name
         elif method == m.UNWATCH.name:
             self._watches.pop(target or "", None)
         elif target is not None:
@@ -45,7 +45,7 @@ class EditorSubscriptions:
 
     def record_notification(self, method: str, head: Head) -> None:
         """Record the position that a notification has reached, or the end of a subscription or watch."""
-        if method == m.WATCH_LAPSED.name:
+        if method in (m.WATCH_LAPSED.name, m.TREE_LAPSED.name):
             self._watches.pop(watch_id_of(head.params) or "", None)
         if method not in (m.APPENDED.name, m.LAGGED.name, m.DELETED.name) or head.params is UNSET:
             return
@@ -70,10 +70,13 @@ class EditorSubscriptions:
         message = "The daemon that sent the changes ended."
         lapsed = [
             encode_notification(
-                m.WATCH_LAPSED.name,
-                t.WatchLapsedNote(watch_id=watch_id, reason="daemonEnded", message=message),
+                m.TREE_LAPSED.name, t.TreeLapsedNote(watch_id=it, reason="daemonEnded", message=message)
             )
-            for watch_id in self._watches
+            if is_tree
+            else encode_notification(
+                m.WATCH_LAPSED.name, t.WatchLapsedNote(watch_id=it, reason="daemonEnded", message=message)
+            )
+            for it, is_tree in self._watches.items()
         ]
         self._positions.clear()
         self._watches.clear()

@@ -157,6 +157,16 @@ WatchLapseReason = Literal["tooOld", "daemonEnded"]
 - `daemonEnded`: the daemon ended, and `attach` connected the client to another one.
 """
 
+TreeLapseReason = Literal["otherLog", "closed", "outOfSight", "unreadable", "daemonEnded"]
+"""Why a watch of a tree ended.
+
+- `otherLog`: the file of the session was replaced or rewritten.
+- `closed`: the session was closed or deleted.
+- `outOfSight`: the rows of a watch with a `limit` have moved to other places, or are more than four times the limit.
+- `unreadable`: the session cannot be read.
+- `daemonEnded`: the daemon ended, and `attach` connected the client to another one.
+"""
+
 Lifecycle = Literal["complete", "interrupted", "aborted", "error", "empty"]
 """The state of the last turn of a session.
 

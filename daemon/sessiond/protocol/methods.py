@@ -82,6 +82,9 @@ PATH: Final = Method(
 )
 LABELS: Final = Method("session/labels", t.LabelsParams, t.LabelsResult, (*_READ, "cursorExpired"))
 TREE: Final = Method("session/tree", t.TreeParams, t.TreeResult, (*_READ, "entryNotFound", "cursorExpired"))
+WATCH_TREE: Final = Method(
+    "session/watchTree", t.WatchTreeParams, t.WatchTreeResult, (*_READ, "entryNotFound")
+)
 CONTEXT: Final = Method("session/context", t.ContextParams, t.ContextResult, (*_READ, "entryNotFound"))
 PREPARE_COMPACTION: Final = Method(
     "session/prepareCompaction", t.PrepareCompactionParams, t.PrepareCompactionResult,
@@ -252,7 +255,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         CONTEXT,
         PREPARE_COMPACTION, COMPACT, CONFIGURE, PREPARE_BRANCH, BRANCH, FORK, IMPORT, EXPORT, RESUME, LABEL,
         RENAME, TAG,
-        SUBSCRIBE, UNSUBSCRIBE, FLUSH,
+        SUBSCRIBE, UNSUBSCRIBE, WATCH_TREE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_PATH, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_IMPORT, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
@@ -273,12 +276,14 @@ LAGGED: Final = Notification("session/lagged", t.LaggedNote)
 CONTEXT_FILLED: Final = Notification("session/contextFilled", t.ContextFilledNote)
 SESSIONS_CHANGED: Final = Notification("server/sessionsChanged", t.SessionsChangedNote)
 WATCH_LAPSED: Final = Notification("server/watchLapsed", t.WatchLapsedNote)
+TREE_CHANGED: Final = Notification("session/treeChanged", t.TreeChangedNote)
+TREE_LAPSED: Final = Notification("session/treeLapsed", t.TreeLapsedNote)
 
 NOTIFICATIONS: Final[dict[str, Notification[t.Wire]]] = {
     note.name: note  # type: ignore[misc]
     for note in (
         CREATED, APPENDED, LEAF_MOVED, CHANGED, DELETED, RESTORED, LAGGED, CONTEXT_FILLED, SERVER_DRAINING,
-        SESSIONS_CHANGED, WATCH_LAPSED,
+        SESSIONS_CHANGED, WATCH_LAPSED, TREE_CHANGED, TREE_LAPSED,
     )
 }  # fmt: skip
 

@@ -181,6 +181,7 @@ class Server:
         for live in self.hub.sessions.all():
             live.holders.discard(client.client_id)
             live.subscribers.remove(client.client_id)
+            live.tree_watches.remove_all(client)
 
     def notify_all(self, notification: m.Notification[Any], note: t.Wire) -> None:
         """Notify every client that uses sessions. Plain LSP clients do not know these notifications."""

@@ -1996,6 +1996,44 @@ export interface UnsubscribeResult {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * Watch a tree: receive its rows, and then what changes, as `session/treeChanged`. No subscription is needed.
+ *
+ * The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
+ * The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
+ * `limit`, it receives at most that many, and later also rows between them, and those that come before the first row
+ * or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
+ * of the connection. A client may have up to 64 watches, of lists and of trees.
+ */
+export interface WatchTreeParams {
+  /** The full id of the session. 1 to 128 characters. */
+  sessionId: string;
+  /** Which rows are visible. Default `"default"`. */
+  filter?: Filter;
+  /** Only rows with all of these words. */
+  query?: string | null;
+  /** The open branches. At most 10000 items. */
+  openIds?: string[] | null;
+  /** Every branch is open. Default `false`. */
+  openAll?: boolean;
+  /** The entry around which the first rows are; default: the leaf. Its branches are opened. 1 to 64 characters. */
+  aroundId?: string | null;
+  /** The number of rows; default: all. 1 to 10000. */
+  limit?: number | null;
+  /** Minimum time between two changes. 20 to 60000. Default `50`. */
+  intervalMs?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The watch. Its rows come as `session/treeChanged`. */
+export interface WatchTreeResult {
+  /** Unique on this connection, and never used again. */
+  watchId: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
 export interface FlushParams {
   /** The full id of the session; default: all sessions. 1 to 128 characters. */
@@ -3750,7 +3788,7 @@ export interface WatchResult {
 
 /** End a watch. No notification about it follows the response. */
 export interface UnwatchParams {
-  /** From the result of `server/watch`. 1 to 128 characters. */
+  /** From the result of `server/watch` or `session/watchTree`. 1 to 128 characters. */
   watchId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4299,6 +4337,76 @@ export interface WatchLapsedNote {
   watchId: string;
   /** Why a watch of a list ended. */
   reason: WatchLapseReason | (string & {});
+  /** A sentence about the reason. */
+  message: string;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Rows of a watched tree changed (`session/watchTree`).
+ *
+ * The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
+ * and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
+ * of its other rows.
+ */
+export interface TreeChangedNote {
+  /** The id of the watch. */
+  watchId: string;
+  /** The id of the session. */
+  sessionId: string;
+  /** The log of the seqs. 1 to 128 characters. */
+  logId: string;
+  /** The rows are those of the log up to this line. */
+  seq: number;
+  /** The entry below which the next entry is placed; null before the first entry. */
+  leafId: string | null;
+  /** Entries in the session, visible or not. */
+  entryCount: number;
+  /** Rows of the whole view. */
+  visibleCount: number;
+  /** Rows of the view before those of the client. */
+  precedingCount: number;
+  /** Place in the view of the last row on the path to the leaf; null without one. */
+  pathEnd: number | null;
+  /** At most 500 new rows. */
+  changes: TreeChange[];
+  /** Labels that changed. */
+  labels: EntryLabel[];
+  /** Whether rows between those of the client are missing until the next notification. */
+  more: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A change of the rows that a client has: `removed` rows from `place` on become `nodes`. */
+export interface TreeChange {
+  /** Counts from 0, among the rows of the client. */
+  place: number;
+  /** A number of rows, which may be 0. */
+  removed: number;
+  /** The new rows in their place. */
+  nodes: TreeNode[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The label of an entry. */
+export interface EntryLabel {
+  /** The entry, which may have no row. */
+  entryId: string;
+  /** Its label; null without one. */
+  label: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew. */
+export interface TreeLapsedNote {
+  /** The id of the watch. */
+  watchId: string;
+  /** Why a watch of a tree ended. */
+  reason: TreeLapseReason | (string & {});
   /** A sentence about the reason. */
   message: string;
   _meta?: unknown;
@@ -5011,6 +5119,19 @@ export type ListSnapshotReason =
 export type WatchLapseReason =
   /** more sessions have changed than the server remembers while the client did not read. */
   | "tooOld"
+  /** the daemon ended, and `attach` connected the client to another one. */
+  | "daemonEnded";
+
+/** Why a watch of a tree ended. */
+export type TreeLapseReason =
+  /** the file of the session was replaced or rewritten. */
+  | "otherLog"
+  /** the session was closed or deleted. */
+  | "closed"
+  /** the rows of a watch with a `limit` have moved to other places, or are more than four times the limit. */
+  | "outOfSight"
+  /** the session cannot be read. */
+  | "unreadable"
   /** the daemon ended, and `attach` connected the client to another one. */
   | "daemonEnded";
 
@@ -5876,6 +5997,16 @@ export interface Requests {
   "session/subscribe": { params: SubscribeParams; result: SubscribeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" };
   /** Cancel the subscription to a session. The session stays open for this client. */
   "session/unsubscribe": { params: UnsubscribeParams; result: UnsubscribeResult; errors: never };
+  /**
+   * Watch a tree: receive its rows, and then what changes, as `session/treeChanged`. No subscription is needed.
+   *
+   * The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
+   * The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
+   * `limit`, it receives at most that many, and later also rows between them, and those that come before the first row
+   * or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
+   * of the connection. A client may have up to 64 watches, of lists and of trees.
+   */
+  "session/watchTree": { params: WatchTreeParams; result: WatchTreeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
   "session/flush": { params: FlushParams; result: FlushResult; errors: "sessionNotFound" | "sessionTrashed" | "storageFull" | "storageFailed" };
   /**
@@ -6243,6 +6374,16 @@ export interface Notifications {
   "server/sessionsChanged": { params: SessionsChangedNote };
   /** A watch ended, because the server does not know all changes any more. The client watches and lists again. */
   "server/watchLapsed": { params: WatchLapsedNote };
+  /**
+   * Rows of a watched tree changed (`session/watchTree`).
+   *
+   * The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
+   * and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
+   * of its other rows.
+   */
+  "session/treeChanged": { params: TreeChangedNote };
+  /** A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew. */
+  "session/treeLapsed": { params: TreeLapsedNote };
 }
 
 /** Notifications that either end sends. */
@@ -6283,6 +6424,7 @@ export const methods = {
   sessionTag: "session/tag",
   sessionSubscribe: "session/subscribe",
   sessionUnsubscribe: "session/unsubscribe",
+  sessionWatchTree: "session/watchTree",
   sessionFlush: "session/flush",
   sessionMove: "session/move",
   sessionDelete: "session/delete",
@@ -6366,6 +6508,8 @@ export const notifications = {
   serverDraining: "server/draining",
   serverSessionsChanged: "server/sessionsChanged",
   serverWatchLapsed: "server/watchLapsed",
+  sessionTreeChanged: "session/treeChanged",
+  sessionTreeLapsed: "session/treeLapsed",
 } as const satisfies Record<string, keyof Notifications>;
 
 export const bothWays = {

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_WATCHES: Final = 64
-"""The number of watches of one client."""
+"""The number of watches of one client, of lists and of trees."""
 MAX_ROWS_IN_NOTIFICATION: Final = 200
 """The number of sessions in one notification."""
 MIN_CHECK_SECONDS: Final = 0.05
@@ -98,8 +98,13 @@ class Watches:
         self._stop_observing: Callable[[], None] | None = None
         self._pending_deltas: dict[tuple[bytes, int, int], asyncio.Task[ListDelta | None]] = {}
 
-    async def add(self, watcher: Watcher, params: t.WatchParams) -> t.WatchResult:
+    async def add(self, watcher: Watcher, params: t.WatchParams, others: int) -> t.WatchResult:
         """Begin a watch. Its notifications follow the response.
+
+        Args:
+            watcher: The client.
+            params: The params of the request.
+            others: The number of the client's watches of trees.
 
         Raises:
             Overloaded: The client has too many watches.
@@ -107,7 +112,7 @@ class Watches:
         """
         oldest, newest = await self._index.known_positions()
         position = self._index.position
-        if len(self._all.get(watcher, ())) >= MAX_WATCHES:
+        if self.count(watcher) + others >= MAX_WATCHES:
             raise Overloaded(f"this client has {MAX_WATCHES} watches already")
         snapshot = self._reason_for_a_snapshot(params.after, oldest, newest)
         replays = params.after if snapshot is None else None
@@ -138,6 +143,10 @@ class Watches:
 
     def __len__(self) -> int:
         return sum(map(len, self._all.values()))
+
+    def count(self, watcher: Watcher) -> int:
+        """Return the number of watches of a client."""
+        return len(self._all.get(watcher, ()))
 
     def remove(self, watcher: Watcher, watch_id: str) -> bool:
         """End a watch. Returns whether there was one."""

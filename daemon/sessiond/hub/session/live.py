@@ -27,6 +27,7 @@ from sessiond.hub.session.pending_batches import PendingBatches
 from sessiond.hub.session.publisher import Publisher
 from sessiond.hub.session.subscribers import Subscribers
 from sessiond.hub.session.title_writer import TitleWriter
+from sessiond.hub.session.tree_watches import TreeWatches
 from sessiond.hub.session.write_block import WriteBlockMonitor
 from sessiond.protocol import types as t
 from sessiond.session.context.context import Context
@@ -63,6 +64,7 @@ class LiveSession:
         settings_lock: Held while tags or settings are read and changed.
         appending_jobs: The number of jobs under way that will append to the session.
         subscribers: The clients that receive notifications about the session.
+        tree_watches: The clients that receive the changed rows of the tree.
     """
 
     def __init__(
@@ -100,8 +102,9 @@ class LiveSession:
             lambda: reader.tree.leaf_id,
             lambda: log.log_id,
         )
+        self.tree_watches = TreeWatches(reader, self.session_id)
         self._publisher = publisher = Publisher[LiveSession](
-            self, reader, self.subscribers, observer, growth_observer, self._titled
+            self, reader, self.subscribers, self.tree_watches, observer, growth_observer, self._titled
         )
         self._index_writer = OpenIndexWriter(reader)
         self._pending = PendingBatches(
@@ -127,17 +130,17 @@ class LiveSession:
 
     def set_id(self, session_id: str) -> None:
         """Set the session id: the header's, or one that is generated for a file without a header."""
-        self.session_id = self.subscribers.session_id = session_id
+        self.session_id = self.subscribers.session_id = self.tree_watches.session_id = session_id
 
     # --- state -----------------------------------------------------------------------------------------
 
     @property
     def is_in_use(self) -> bool:
-        """True while a client holds or subscribes to the session, or work on it is under way.
+        """True while a client holds, subscribes to or watches the session, or work on it is under way.
 
         Always true for ephemeral sessions.
         """
-        is_held = bool(self.holders or len(self.subscribers) or self.awaits_holder)
+        is_held = bool(self.holders or len(self.subscribers) or len(self.tree_watches) or self.awaits_holder)
         has_work = self.pending or bool(self.appending_jobs or self._reader.running_jobs)
         return is_held or has_work or self.ephemeral
 
@@ -400,6 +403,7 @@ class LiveSession:
 
     async def close(self) -> None:
         """Finish the work under way and close the log."""
+        self.tree_watches.lapse_all()
         await self._appends.until_served()
         await self._title.finish()
         await self._maintenance.stop()

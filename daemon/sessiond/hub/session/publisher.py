@@ -10,6 +10,7 @@ from sessiond.hub.session.batches import Batch
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.observers import Aspect, GrowthObserver, Session, SessionObserver
 from sessiond.hub.session.subscribers import LARGE, REPLAY_SLICE, Subscribers
+from sessiond.hub.session.tree_watches import TreeWatches
 from sessiond.protocol import methods as m, types as t
 from sessiond.session.tree.tree import BAD, HEADER
 from sessiond.store.errors import LogReplaced, StorageFailed
@@ -26,6 +27,7 @@ class Publisher(Generic[Session]):
         session: The session, as observers receive it.
         reader: The log of the session.
         subscribers: The subscribers of the session.
+        tree_watches: The watches of its tree.
         observer: The observer of sessions that are created or changed.
         growth_observer: The observer of new rows.
         title_changed: Called when the title has changed.
@@ -36,6 +38,7 @@ class Publisher(Generic[Session]):
         session: Session,
         reader: LogReader,
         subscribers: Subscribers,
+        tree_watches: TreeWatches,
         observer: SessionObserver[Session],
         growth_observer: GrowthObserver[Session],
         title_changed: Callable[[], None],
@@ -45,6 +48,7 @@ class Publisher(Generic[Session]):
         self._session = session
         self._reader = reader
         self._subscribers = subscribers
+        self._tree_watches = tree_watches
         self._observer = observer
         self._growth_observer = growth_observer
         self._title_changed = title_changed
@@ -80,6 +84,7 @@ class Publisher(Generic[Session]):
                 seq = following
         if before is not None:
             self._announce_changes(before, batch.requests[-1].origin)
+        self._tree_watches.note_growth()
         self._growth_observer.grew(self._session, first)
 
     def read_again(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:
@@ -114,6 +119,7 @@ class Publisher(Generic[Session]):
                 some = list(run)
                 subscribers.appended(self._reader.read_rows(some), some, origin, tree.leaf_id)
         self._announce_changes(before, origins.get(tree.id(rows[-1]) or "", _FOREIGN))
+        self._tree_watches.note_growth()
         self._growth_observer.grew(self._session, before.rows)
 
     def _announce_changes(self, before: changes.SessionBefore, origin: t.Origin) -> None:

@@ -297,6 +297,14 @@ from sessiond.protocol.types.tree import (
     TreeParams as TreeParams,
     TreeResult as TreeResult,
 )
+from sessiond.protocol.types.tree_watches import (
+    EntryLabel as EntryLabel,
+    TreeChange as TreeChange,
+    TreeChangedNote as TreeChangedNote,
+    TreeLapsedNote as TreeLapsedNote,
+    WatchTreeParams as WatchTreeParams,
+    WatchTreeResult as WatchTreeResult,
+)
 from sessiond.protocol.types.usage import (
     PriceSource as PriceSource,
     UnpricedModel as UnpricedModel,

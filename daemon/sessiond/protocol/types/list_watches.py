@@ -56,7 +56,9 @@ class WatchResult(Wire, frozen=True):
 class UnwatchParams(Params, frozen=True):
     """End a watch. No notification about it follows the response."""
 
-    watch_id: Annotated[str, Meta(min_length=1, max_length=128)]  # from the result of `server/watch`
+    watch_id: Annotated[
+        str, Meta(min_length=1, max_length=128)
+    ]  # from the result of `server/watch` or `session/watchTree`
 
 
 class UnwatchResult(Wire, frozen=True):

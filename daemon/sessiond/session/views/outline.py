@@ -119,7 +119,10 @@ class Outline:
             view = View(self.chains, root_row)
             view.update(visible.marks, None)
             if words:
-                view.update((yield from _matching(tree, view, words, read)), None)
+                marks = bytearray(len(tree))
+                for row in (yield from matching(tree, sorted((yield from view.rows())), words, read)):
+                    marks[row] = 1
+                view.update(marks, None)
             self._cached_view = key, view
         return self._cached_view[1]
 
@@ -195,17 +198,17 @@ class Outline:
         return ends
 
 
-def _matching(tree: Tree, view: View, words: Sequence[str], read: Read) -> Steps[bytearray]:
-    """Return the marks of the rows of a view in which all words occur."""
-    marks = bytearray(len(tree))
-    candidates = sorted((yield from view.rows()))
-    for batch in steps.batches(tree, candidates):
+def matching(tree: Tree, rows: Sequence[int], words: Sequence[str], read: Read) -> Steps[list[int]]:
+    """Return those of some rows, in ascending order, in which all words occur."""
+    found: list[int] = []
+    for batch in steps.batches(tree, rows):
         for row, entry in zip(batch, read(batch), strict=True):
             decoded = preview.decoded(entry)
             message = decoded.get("message")
             role = message.get("role") if isinstance(message, dict) else None
             label = label_of(tree, row)
             text = f"{decoded.get('type')} {role or ''} {label or ''} {preview.text_of(decoded)}".casefold()
-            marks[row] = all(word in text for word in words)
+            if all(word in text for word in words):
+                found.append(row)
         yield
-    return marks
+    return found

@@ -5,7 +5,7 @@ are two layouts: in that of the log, children are in log order, and `indent` cou
 see `path_layout`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from sessiond.error_text import TemplatedError
 from sessiond.session.content import preview
 from sessiond.session.content.row_text import row_text
 from sessiond.session.tree import steps
+from sessiond.session.tree.marks import Label
 from sessiond.session.tree.steps import Read, ReadStored, Steps
 from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.views import path_layout
@@ -113,8 +114,7 @@ def tree_rows(
         )
     )
     layout = yield from outline.exclusively(work)
-    texts = yield from _texts(tree, outline, [shape.row for shape in layout.page], read)
-    nodes = yield from _nodes(tree, layout.page, texts, layout.on_path)
+    nodes = yield from nodes_of(tree, outline, layout.page, layout.on_path, tree.labels, read)
     is_end = layout.preceding + len(nodes) >= layout.count
     return TreePage(
         nodes=nodes,
@@ -208,9 +208,16 @@ def _text(entry: bytes) -> RowText:
     )
 
 
-def _nodes(
-    tree: Tree, shapes: Sequence[RowShape], texts: dict[int, RowText], on_path: set[int]
+def nodes_of(
+    tree: Tree,
+    outline: Outline,
+    shapes: Sequence[RowShape],
+    on_path: set[int],
+    labels: Mapping[str, Label],
+    read: Read,
 ) -> Steps[list[Node]]:
+    """Return rows with their texts, which are read; the shapes and labels may be those of an earlier moment."""
+    texts = yield from _texts(tree, outline, [shape.row for shape in shapes], read)
     nodes: list[Node] = []
     for start in range(0, len(shapes), _NODES_A_STEP):
         for row, above, depth, indent, child_count, is_last, gutter, hidden in shapes[
@@ -218,7 +225,7 @@ def _nodes(
         ]:
             type_, role, timestamp, text = texts[row]
             entry_id = tree.id(row) or ""
-            label = tree.labels.get(entry_id)
+            label = labels.get(entry_id)
             nodes.append(
                 Node(
                     entry_id, None if above == NONE else tree.id(above), depth, indent, row,

@@ -1061,6 +1061,27 @@
 ---@class (exact) sessiond.UnsubscribeResult
 ---@field wasSubscribed boolean There was a subscription.
 
+---Watch a tree: receive its rows, and then what changes, as `session/treeChanged`. No subscription is needed.
+---
+---The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
+---The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
+---`limit`, it receives at most that many, and later also rows between them, and those that come before the first row
+---or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
+---of the connection. A client may have up to 64 watches, of lists and of trees.
+---@class (exact) sessiond.WatchTreeParams
+---@field sessionId string The full id of the session. 1 to 128 characters.
+---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
+---@field query? string Only rows with all of these words.
+---@field openIds? string[] The open branches. At most 10000 items.
+---@field openAll? boolean Every branch is open. Default `false`.
+---@field aroundId? string The entry around which the first rows are; default: the leaf. Its branches are opened. 1 to 64 characters.
+---@field limit? integer The number of rows; default: all. 1 to 10000.
+---@field intervalMs? integer Minimum time between two changes. 20 to 60000. Default `50`.
+
+---The watch. Its rows come as `session/treeChanged`.
+---@class (exact) sessiond.WatchTreeResult
+---@field watchId string Unique on this connection, and never used again.
+
 ---Wait until every line of a session (default: of all sessions) is synced to the disk.
 ---@class (exact) sessiond.FlushParams
 ---@field sessionId? string The full id of the session; default: all sessions. 1 to 128 characters.
@@ -1967,7 +1988,7 @@
 
 ---End a watch. No notification about it follows the response.
 ---@class (exact) sessiond.UnwatchParams
----@field watchId string From the result of `server/watch`. 1 to 128 characters.
+---@field watchId string From the result of `server/watch` or `session/watchTree`. 1 to 128 characters.
 
 ---Whether there was such a watch.
 ---@class (exact) sessiond.UnwatchResult
@@ -2249,6 +2270,42 @@
 ---@class (exact) sessiond.WatchLapsedNote
 ---@field watchId string The id of the watch.
 ---@field reason sessiond.WatchLapseReason|string Why a watch of a list ended.
+---@field message string A sentence about the reason.
+
+---Rows of a watched tree changed (`session/watchTree`).
+---
+---The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
+---and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
+---of its other rows.
+---@class (exact) sessiond.TreeChangedNote
+---@field watchId string The id of the watch.
+---@field sessionId string The id of the session.
+---@field logId string The log of the seqs. 1 to 128 characters.
+---@field seq integer The rows are those of the log up to this line.
+---@field leafId? string The entry below which the next entry is placed; null before the first entry.
+---@field entryCount integer Entries in the session, visible or not.
+---@field visibleCount integer Rows of the whole view.
+---@field precedingCount integer Rows of the view before those of the client.
+---@field pathEnd? integer Place in the view of the last row on the path to the leaf; null without one.
+---@field changes sessiond.TreeChange[] At most 500 new rows.
+---@field labels sessiond.EntryLabel[] Labels that changed.
+---@field more boolean Whether rows between those of the client are missing until the next notification.
+
+---A change of the rows that a client has: `removed` rows from `place` on become `nodes`.
+---@class (exact) sessiond.TreeChange
+---@field place integer Counts from 0, among the rows of the client.
+---@field removed integer A number of rows, which may be 0.
+---@field nodes sessiond.TreeNode[] The new rows in their place.
+
+---The label of an entry.
+---@class (exact) sessiond.EntryLabel
+---@field entryId string The entry, which may have no row.
+---@field label? string Its label; null without one.
+
+---A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew.
+---@class (exact) sessiond.TreeLapsedNote
+---@field watchId string The id of the watch.
+---@field reason sessiond.TreeLapseReason|string Why a watch of a tree ended.
 ---@field message string A sentence about the reason.
 
 ---`$/progress`: the progress of the request that was sent with this `workDoneToken`.
@@ -2738,6 +2795,14 @@
 ---| "tooOld" # more sessions have changed than the server remembers while the client did not read.
 ---| "daemonEnded" # the daemon ended, and `attach` connected the client to another one.
 
+---Why a watch of a tree ended.
+---@alias sessiond.TreeLapseReason
+---| "otherLog" # the file of the session was replaced or rewritten.
+---| "closed" # the session was closed or deleted.
+---| "outOfSight" # the rows of a watch with a `limit` have moved to other places, or are more than four times the limit.
+---| "unreadable" # the session cannot be read.
+---| "daemonEnded" # the daemon ended, and `attach` connected the client to another one.
+
 ---The state of the last turn of a session.
 ---@alias sessiond.Lifecycle
 ---| "complete" # the turn is complete.
@@ -3110,6 +3175,7 @@ M.methods = {
   sessionTag = "session/tag", -- sessiond.TagParams -> sessiond.ChangeResult
   sessionSubscribe = "session/subscribe", -- sessiond.SubscribeParams -> sessiond.SubscribeResult
   sessionUnsubscribe = "session/unsubscribe", -- sessiond.UnsubscribeParams -> sessiond.UnsubscribeResult
+  sessionWatchTree = "session/watchTree", -- sessiond.WatchTreeParams -> sessiond.WatchTreeResult
   sessionFlush = "session/flush", -- sessiond.FlushParams -> sessiond.FlushResult
   sessionMove = "session/move", -- sessiond.MoveParams -> sessiond.SessionResult
   sessionDelete = "session/delete", -- sessiond.DeleteParams -> sessiond.DeleteResult
@@ -3194,6 +3260,8 @@ M.notifications = {
   serverDraining = "server/draining", -- sessiond.DrainingNote
   serverSessionsChanged = "server/sessionsChanged", -- sessiond.SessionsChangedNote
   serverWatchLapsed = "server/watchLapsed", -- sessiond.WatchLapsedNote
+  sessionTreeChanged = "session/treeChanged", -- sessiond.TreeChangedNote
+  sessionTreeLapsed = "session/treeLapsed", -- sessiond.TreeLapsedNote
 }
 
 M.both_ways = {
