@@ -210,7 +210,7 @@ class Connection(asyncio.Protocol):
     @property
     def queued_bytes(self) -> int:
         """Bytes sent that the operating system has not accepted yet."""
-        return self._sending.queued_bytes
+        return self._sending.unflushed_bytes + self._transport.get_write_buffer_size()
 
     async def drain(self) -> None:
         """Wait until the transport accepts more. Raises `ConnectionClosed` if the connection ends before that."""

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Final
 
 from sessiond.store.base import Durability
 from sessiond.store.batch_checks import refused_batch
@@ -43,6 +44,13 @@ class MemoryContent:
 class MemoryLog:
     """One log of a `MemoryStore`."""
 
+    path: Final = None
+    """None: the log is in no file."""
+    unchanged_size: Final = 0
+    """0: the log has no open index."""
+    is_touched: Final = False
+    """False: no other program can write to the log."""
+
     def __init__(self, content: MemoryContent, remains: dict[str, bytes]) -> None:
         self.session_id = content.session_id
         self.draft = content.draft
@@ -58,19 +66,9 @@ class MemoryLog:
         return self.session_id
 
     @property
-    def path(self) -> str | None:
-        """None: the log is in no file."""
-        return None
-
-    @property
     def log_id(self) -> str:
         """The id of the content, which all logs of the session share."""
         return self._content.log_id
-
-    @property
-    def unchanged_size(self) -> int:
-        """0: the log has no open index."""
-        return 0
 
     @property
     def size(self) -> int:
@@ -108,11 +106,6 @@ class MemoryLog:
 
     async def write_open_index(self, parts: Sequence[bytes]) -> None:
         """Do nothing."""
-
-    @property
-    def is_touched(self) -> bool:
-        """False: no other program can write to the log."""
-        return False
 
     def distrust(self) -> LogReplaced:
         """Return the error to raise. The log is not marked, because no other program can replace it."""

@@ -35,6 +35,8 @@ class AgentFollowing:
         self._open = open_sessions
         self._exchange = exchange
         self._environ = os.environ if environ is None else environ
+        self.user_home = home(self._environ)
+        """The home folder below which agents are looked for."""
         self._config = AgentsConfig()
         self._is_wanted = asyncio.Event()
         self._follower: AgentFollower | None = None
@@ -82,11 +84,6 @@ class AgentFollowing:
     def agents(self) -> list[Agent]:
         """Return all agents with the folders that the configuration adds."""
         return [agent.also_in(self._config.folders.get(agent.name, ())) for agent in AGENTS.values()]
-
-    @property
-    def user_home(self) -> str:
-        """The home folder below which agents are looked for."""
-        return home(self._environ)
 
     async def followable(self, environ: Environ | None = None, *, with_files: bool) -> list[str]:
         """Return the names of the agents that can be followed; see `agent_list.followable`.

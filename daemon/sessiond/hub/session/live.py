@@ -166,10 +166,10 @@ class LiveSession:
 
     def facts_key(self) -> object:
         """Return a key that changes whenever the session's description changes. Pending lines do not affect it."""
-        tree, log = self.tree, self.log
+        tree, log = self._reader.tree, self.log
         return (
-            tree, tree.committed, tree.leaf, tree.end, tree.tail,
-            log.draft, log.ref, log.log_id, log.write_error, log.stale, self.write_block,
+            tree, tree.committed, tree.leaf, tree.end, tree.tail, log.draft, log.ref, log.log_id,
+            log.write_error, log.stale, self._write_block.current,
         )  # fmt: skip
 
     def _write_block_changed(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from sessiond.store.base import Durability
 from sessiond.store.batch_checks import refused_batch
@@ -29,6 +29,9 @@ _T = TypeVar("_T")
 
 class FileLog:
     """One open log file, made by `FileStore`. `promoted` is the path that a draft gets as a session."""
+
+    stale: Final = None
+    """None: the lines are read from the file."""
 
     def __init__(
         self,
@@ -90,10 +93,6 @@ class FileLog:
     def write_error(self) -> StorageFailed | LogReplaced | None:
         """The refusal to open the file for writing, or else the error of the last write."""
         return self._lacks_right or self._commits.write_error
-
-    @property
-    def stale(self) -> None:
-        """None: the lines are read from the file."""
 
     async def retry(self) -> None:
         """Try to remove the cause of a write error. Does nothing if the log is closed or its file is being changed.

@@ -7,7 +7,7 @@ accepted lines.
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from sessiond.store.base import Durability
 from sessiond.store.batch_checks import refused_batch
@@ -63,6 +63,13 @@ class PostgresLog:
         is_locking: whether batches wait for the end of `locked`.
     """
 
+    path: Final = None
+    """None: the log is in no file of its own."""
+    unchanged_size: Final = 0
+    """0: the log has no open index."""
+    is_touched: Final = False
+    """False: bytes before `size` do not change while the log is open; `LogReplaced` says so if they would."""
+
     def __init__(self, session: SharedSession, sessions: LogService) -> None:
         self.session = session
         self.session_id = session.session_id
@@ -86,18 +93,9 @@ class PostgresLog:
         return self.session_id
 
     @property
-    def path(self) -> None:
-        """None: the log is in no file of its own."""
-
-    @property
     def log_id(self) -> str:
         """The id in the row of the session."""
         return self.session.log_id
-
-    @property
-    def unchanged_size(self) -> int:
-        """0: the log has no open index."""
-        return 0
 
     @property
     def size(self) -> int:
@@ -144,11 +142,6 @@ class PostgresLog:
 
     async def write_open_index(self, parts: Sequence[bytes]) -> None:
         """Do nothing."""
-
-    @property
-    def is_touched(self) -> bool:
-        """False: bytes before `size` do not change while the log is open; `LogReplaced` says so if they would."""
-        return False
 
     def distrust(self) -> LogReplaced:
         """Mark the session as replaced, and return the error to raise."""
