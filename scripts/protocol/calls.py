@@ -28,9 +28,7 @@ class Topic:
     base_module: str = field(default="base")
 
 
-BY_HAND = (
-    "HELLO", "APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE", "WATCH", "UNWATCH", "WATCH_TREE",
-)  # fmt: skip
+BY_HAND = ("HELLO", "APPEND", "BLOB_PUT", "BLOB_GET", "SUBSCRIBE", "UNSUBSCRIBE", "WATCH")
 """Methods that hand-written code of `sessiond.client` calls.
 
 It makes the handshake, gives ids to entries, and takes and returns bytes.
@@ -68,6 +66,8 @@ TOPICS = (
             Call("ENTRIES", "entries", ("session_id",)),
             Call("PATH", "path", ("session_id", "leaf_id")),
             Call("TREE", "tree", ("session_id",)),
+            Call("WATCH_TREE", "watch_tree", ("session_id",)),
+            Call("UNWATCH", "unwatch", ("watch_id",)),
             Call("LABELS", "labels", ("session_id",)),
             Call("LABEL", "label", ("session_id", "entry_id", "label"), required="label"),
         ),

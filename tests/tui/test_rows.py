@@ -1,4 +1,4 @@
-"""The columns of a view: where each row hangs, and a subtree put in its place."""
+"""The columns of a view: where each row hangs, and the changes that the daemon sends."""
 
 from typing import Any
 
@@ -6,11 +6,13 @@ from hypothesis import given, strategies as st
 
 from sessiond.protocol import types as t
 from sessiond.session.tree import steps
+from sessiond.session.tree.tree import NONE
 from sessiond.session.views.outline import Open, Outline
 from sessiond.session.views.tree_view import tree_rows
+from sessiond.session.views.watched_view import WatchedView, changes
 from sessiond.tui.folds import Folds
 from sessiond.tui.rows import NOWHERE, Rows
-from support.logs import Line, Loaded, header, loaded, user
+from support.logs import Line, Loaded, header, leaf, loaded, user
 
 
 def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
@@ -65,25 +67,45 @@ def test_a_page_from_the_middle_is_drawn_as_in_the_whole(lines: list[Line], data
     assert part.ids == whole.ids[part.before : part.before + len(part)]
 
 
+def sent(before: Loaded, after: Loaded) -> t.TreeChangedNote:
+    """The notification of the daemon after a change of a session."""
+    old, new = (
+        steps.run(
+            WatchedView("all", "", Open(is_all=True), NONE).snapshot(it.tree, Outline(), it.read, _unread)
+        )
+        for it in (before, after)
+    )
+    nodes = page_of(after).nodes
+    found = steps.run(changes(old, new, range(len(old)), range(len(new))))
+    return t.TreeChangedNote(
+        watch_id="w", session_id="s", log_id="a log", seq=new.moment.end - 1, leaf_id=after.tree.leaf_id,
+        entry_count=new.entry_count, visible_count=len(new), preceding_count=0,
+        path_end=None if new.tip == NONE else new.tip, labels=[], more=False,
+        changes=[
+            t.TreeChange(place=it.place, removed=it.removed, nodes=nodes[it.rows.start : it.rows.stop])
+            for it in found
+        ],
+    )  # fmt: skip
+
+
+def _unread(_first: int, _end: int) -> None:
+    return None
+
+
 @given(trees(), st.data())
-def test_the_subtree_of_the_leaf_that_is_read_again_makes_the_same_rows(
-    lines: list[Line], data: st.DataObject
-) -> None:
+def test_applied_changes_make_the_rows_of_the_tree(lines: list[Line], data: st.DataObject) -> None:
     before = loaded(header(), *lines)
     rows = rows_of(page_of(before))
-    above = str(before.tree.leaf_id)
-    for _ in range(data.draw(st.integers(0, 2))):  # the subtree may begin above the leaf
-        place = rows.parent(rows.places[above])
-        above = rows.ids[place] if place != NOWHERE else above
-    count = len(lines)
-    new = [user("new") | {"parentId": f"e{count + more}"} for more in range(data.draw(st.integers(1, 3)))]
-    after = loaded(header(), *lines, *new)
-    more = rows.replace(rows.places[above], page_of(after, root_row=after.row(above)).nodes)
-    whole = rows_of(page_of(after))
-    rows.mark_path(rows.places[str(after.tree.leaf_id)])
-    assert more == len(after.tree) - len(before.tree)
+    new = list[Line]()
+    for more in range(data.draw(st.integers(0, 3))):
+        above = data.draw(st.integers(0, len(lines) + more))
+        new.append(user("new") | {"parentId": f"e{above}" if above else None})
+    moved = [leaf(f"e{data.draw(st.integers(1, len(lines)))}")] * data.draw(st.integers(0, 1))
+    after = loaded(header(), *lines, *new, *moved)
+    assert rows.apply(sent(before, after)) == len(new)
+    same = rows_of(page_of(after))
     for column in ("ids", "places", "depths", "children", "gutters", "branches", "on_path", "shown"):
-        assert getattr(rows, column) == getattr(whole, column), column
+        assert getattr(rows, column) == getattr(same, column), column
 
 
 @given(trees())

@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.worker import WorkType
 
 from sessiond.client.daemon_socket import VersionMismatchError
-from sessiond.client.results import AppendedBatch, Entry
+from sessiond.client.results import Entry
 from sessiond.client.wire import RpcError
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
@@ -71,7 +71,7 @@ class Browser(FullScreen[None]):
             Question(session.session_id, filter, query),
             lambda: self.daemon,
             self._changed,
-            self._refused,
+            self.show_error,
             self.update_status,
         )
         self._renderer = renderer
@@ -112,7 +112,7 @@ class Browser(FullScreen[None]):
         self.view.notice = "Loading …" if self._renderer.boxes else "Loading ..."
         self.view.focus()
         if first is not None:
-            self.contents.begin(first, self.session.last_seq)
+            self.contents.begin(first)
             self._show(at or self.contents.leaf_id)
         else:
             self.contents.ask(self.contents.question, at or self.session.leaf_id)
@@ -286,11 +286,11 @@ class Browser(FullScreen[None]):
         return self.contents.question.session_id
 
     def attached(self, session: t.SessionInfo) -> None:
-        """Update the status for a new connection, and read missed changes, if this session is still displayed."""
+        """Update the status for a new connection, and watch the tree, if this session is still displayed."""
         if session.session_id == self._session_id:
             self.session, self._lines.state, self._requested_content = session, "", None
             self._is_attached = True
-            self.contents.attached(session)
+            self.contents.refresh()
             self.update_status()
             self._read_entry()
 
@@ -308,14 +308,12 @@ class Browser(FullScreen[None]):
     def refused(self, error: RpcError | VersionMismatchError) -> None:
         """Show the error with which the daemon refused the session or the connection."""
         self._lines.state = "unavailable"
-        self._refused(error)
+        self.show_error(str(error))
 
     def received(self, note: "NotificationParams") -> None:
         """Update the rows or the status lines for a notification about the session."""
-        if isinstance(note, AppendedBatch):
-            self.contents.appended(note)
-        elif isinstance(note, t.LeafMovedNote):
-            self.contents.moved(note)
+        if isinstance(note, t.TreeChangedNote | t.TreeLapsedNote):
+            self.contents.received(note)
         elif isinstance(note, t.ChangedNote):
             self.session = note.session
             self.update_status()
@@ -323,14 +321,10 @@ class Browser(FullScreen[None]):
             self._lines.state = "deleted"
             self.show_error("The session was moved to the trash; sessiond restore restores it.")
 
-    def _refused(self, error: Exception) -> None:
-        self.show_error(str(error))
-
     async def start_daemon(self) -> None:
         """Start the daemon if it does not run, and read everything again."""
         await self._following.start_daemon()
         await self._following.switch_to(self._session_id)
-        self.contents.refresh()
 
     # --- input -------------------------------------------------------------------------------------------------
 

@@ -1,32 +1,24 @@
-"""The rows of a session that a browser shows, read page by page and updated after notifications.
+"""The rows of a session that a browser shows. The daemon sends them, and then what changes (`session/watchTree`).
 
-After an append at the leaf, only the subtree below the former leaf is read. In other cases the order of rows may change
-(a new branch, a move of the leaf), so everything is read again, while the old rows stay on the screen.
+Rows of another question appear with the first notification. Rows that are sent again, after a lost connection for
+example, are shown when all of them are there; until then the old ones stay on the screen.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import RpcError
 from sessiond.protocol import types as t
 from sessiond.tui.following import AWAY
-from sessiond.tui.rows import NOWHERE, Rows
+from sessiond.tui.rows import Rows
 
 if TYPE_CHECKING:
     from sessiond.client.daemon import Daemon
 
 FILTERS: tuple[t.Filter, ...] = get_args(t.Filter)
-
-FIRST = 400
-"""Rows around the cursor that are read first."""
-_PAGE = 2_000
-_PART = 5_000
-"""Maximum rows of a subtree that is read alone; if there are more, everything is read."""
-_GATHERING = 0.03
-"""Seconds in which notifications are collected before something is read."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +38,8 @@ class Question:
 class Contents:
     """The rows for a question. `changed` is called after each change, with the number of rows that were added.
 
-    One task (`run`) reads everything. It calls `failed` with an error of a request, and `read_on` after each page of a
-    long reading; all other methods only record what must be read. Rows that could not be read without a connection
-    are read after `attached`.
+    One task (`run`) begins the watches. It calls `failed` with the text of an error; `read_on` is called as rows come
+    that are not shown yet. Without a connection, a watch begins after `attached`.
     """
 
     def __init__(
@@ -56,227 +47,115 @@ class Contents:
         question: Question,
         daemon: Callable[[], "Daemon"],
         changed: Callable[[int], None],
-        failed: Callable[[RpcError], None],
+        failed: Callable[[str], None],
         read_on: Callable[[], None],
     ) -> None:
         self.question = question
         self.rows = Rows()
         self.leaf_id: str | None = None
         self.loading = 0
-        """Number of rows read so far in a reading that is not complete; 0 when none is in progress."""
+        """Number of rows received so far of those that are not complete; 0 when they are."""
         self._daemon = daemon
         self._changed = changed
         self._failed = failed
         self._read_on = read_on
         self._around: str | None = None
-        self._seq = -1
-        self._all_stale = False
-        self._stale: set[str] = set()
+        self._watch_id: str | None = None
+        self._received: Rows | None = None
+        """The rows of the watch; None if it has sent none."""
+        self._added = 0
+        self._early: list[t.TreeChangedNote | t.TreeLapsedNote] | None = None
+        """Notifications that arrived before the id of the watch was known; None if it is known."""
         self._work = asyncio.Event()
-        self._is_reading = False
 
     @property
     def is_settled(self) -> bool:
-        """Whether there is nothing left to read."""
-        return self.rows.is_whole and not (self._is_reading or self._work.is_set())
-
-    # --- recording what must be read ---------------------------------------------------------------------------
+        """Whether all rows are there and no watch is to begin."""
+        is_watched = self._watch_id is not None and self._received is self.rows
+        return is_watched and self.rows.is_whole and not self._work.is_set()
 
     def ask(self, question: Question, around: str | None) -> None:
-        """Change the question, and read the rows around an entry first."""
-        if question.session_id != self.question.session_id:
-            self._seq = -1
-            self.leaf_id = None
+        """Change the question, and show the rows around an entry first."""
         self.question, self._around = question, around
+        self.rows.is_whole = False  # the rows of another question are shown as they come
         self.refresh()
 
-    def begin(self, page: t.TreeResult, seq: int) -> None:
-        """Use a first page that was read elsewhere, when the log's last line was `seq`."""
+    def begin(self, page: t.TreeResult) -> None:
+        """Show a first page that was read elsewhere."""
         self.rows = Rows(page.preceding_count)
         self.rows.add(page)
         self.leaf_id = page.leaf_id
-        self._seq = seq
-        if not self.rows.is_whole:
-            self.refresh()
+        self._around = page.nodes[len(page.nodes) // 2].id if self.rows.before and page.nodes else None
 
     def refresh(self) -> None:
-        """Read everything again."""
-        self._all_stale = True
+        """Receive all rows again."""
         self._work.set()
 
-    def attached(self, session: t.SessionInfo) -> None:
-        """Handle a new connection: read what was missed."""
-        if session.last_seq != self._seq:
-            self.refresh()
-        self._seq = session.last_seq
-        self._work.set()
-
-    def appended(self, note: AppendedBatch) -> None:
-        """Handle appended entries: record what must be read."""
-        before, self.leaf_id, self._seq = self.leaf_id, note.leaf_id, note.to_seq
-        new = {entry.get("id") for entry in note.entries}
-        for entry in note.entries:
-            match entry.get("type"):
-                case "leaf":
-                    continue
-                case "label":
-                    self._labeled(entry.get("targetId"), entry.get("label"))
-            parent = entry.get("parentId")
-            if parent in new:
-                continue
-            if parent is None or parent != before or (tip := self.rows.tip) == NOWHERE:
-                self._all_stale = True
-            else:
-                self._stale.add(self.rows.ids[tip])
-        self._work.set()
-
-    def moved(self, note: t.LeafMovedNote) -> None:
-        """Handle a move of the leaf."""
-        self.leaf_id, self._seq, self._all_stale = note.leaf_id, note.seq, True
-        self._work.set()
-
-    # --- reading -----------------------------------------------------------------------------------------------
+    # --- the watch ---------------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Read stale rows, without end."""
+        """Begin watches, without end."""
         while True:
             await self._work.wait()
             self._work.clear()
-            self._is_reading = True
             try:
-                await self._catch_up()
-            except AWAY:
-                self._all_stale = True  # read after `attached`
+                with contextlib.suppress(*AWAY):  # it begins after the next `attached`
+                    await self._watch()
             except RpcError as error:
-                self._failed(error)
+                self._failed(str(error))
             finally:
-                self.loading = 0
-                self._is_reading = False
+                self._early = None
 
-    async def _catch_up(self) -> None:
-        if not self._all_stale:
-            await asyncio.sleep(_GATHERING)
-        if self._all_stale:
-            self._all_stale = False
-            self._stale.clear()
-            await self._load()
-            return
-        stale, self._stale = self._stale, set()
-        for name in stale:
-            await self._read_below(name)
-        self._mark_path()
-        self._changed(0)
-
-    async def _load(self) -> None:
-        """Read all pages; first the one around the cursor, if no rows of this question are shown yet."""
-        question = self.question
-        before = self.rows if self.rows.is_whole and self._around is None else None
-        is_first = self._around is not None or not len(self.rows)
-        if is_first and not await self._begin(question, self._around):
-            return
-        rows, cursor = Rows(), None
-        while True:
-            page = await self._page(question, cursor)
-            if page is None or question != self.question:
-                return
-            rows.add(page)
-            if (cursor := page.next_cursor) is None:
-                break
-            self.loading = len(rows)
-            self._read_on()
-        self.rows, self.loading = rows, 0
-        self._mark_path()
-        self._changed(0 if before is None else sum(name not in before.places for name in rows.ids))
-        if self._stale or self._all_stale:
-            self._work.set()
-
-    async def _begin(self, question: Question, around: str | None) -> bool:
-        """Read the page around an entry. Returns whether there is more to read."""
+    async def _watch(self) -> None:
+        """Begin a watch instead of the current one."""
+        daemon, question, old = self._daemon(), self.question, self._watch_id
+        self._watch_id, self._received, self._early = None, None, []
+        if old is not None:
+            await daemon.unwatch(old)
         try:
-            page = await self._tree(question, around=around, limit=FIRST)
+            begun = await self._request(daemon, question, self._around)
         except RpcError as error:
             if error.kind != "entryNotFound":
                 raise
-            page = await self._tree(question, around=None, limit=FIRST)
-        if question != self.question:
-            return False
-        self._around = None  # not before: without a connection, the page is read after the next attach
-        self.rows = Rows(page.preceding_count)
-        self.rows.add(page)
-        self.loading = 0 if self.rows.is_whole else len(self.rows)
-        self._changed(0)
-        return not self.rows.is_whole
-
-    async def _page(self, question: Question, cursor: str | None) -> t.TreeResult | None:
-        """Read a page. Returns None when the session has changed so that the reading must begin again."""
-        try:
-            return await self._tree(question, cursor=cursor, limit=_PAGE)
-        except RpcError as error:
-            if error.kind != "cursorExpired":
-                raise
-            self.refresh()
-            return None
-
-    async def _read_below(self, name: str) -> None:
-        """Read the subtree below a row again."""
-        question = self.question
-        place = self.rows.places.get(name)
-        if place is None:
-            return
-        rows = self.rows
-        try:
-            page = await self._tree(question, root_id=name, limit=_PART)
-        except RpcError as error:
-            if error.kind != "entryNotFound":
-                raise
-            self.refresh()
-            return
-        if rows is not self.rows or question != self.question:
-            self._stale.add(name)
-            self._work.set()
-            return
-        if page.next_cursor is not None:
-            self.refresh()
-            return
-        rows.total = page.entry_count
-        if not page.nodes or page.nodes[0].id != name:  # the row itself is hidden now
-            above = rows.parent(place)
-            if above == NOWHERE:
-                self.refresh()
-                return
-            await self._read_below(rows.ids[above])
-            return
-        more = rows.replace(place, page.nodes)
-        on_path = [at for at, node in enumerate(page.nodes) if node.on_path]
-        if on_path:  # the path goes through this subtree only
-            rows.mark_path(place + on_path[-1])
-        self._mark_path()
-        self._changed(more)  # before any await, so that the view never has rows that changed without notice
-
-    async def _tree(
-        self, question: Question, *, around: str | None = None, root_id: str | None = None, cursor: str | None = None,
-        limit: int,
-    ) -> t.TreeResult:  # fmt: skip
-        page = await self._daemon().tree(
-            question.session_id, filter=question.filter, query=question.query, around_id=around, root_id=root_id,
-            cursor=cursor, limit=limit, layout="path", open_all=True,
-        )  # fmt: skip
+            begun = await self._request(daemon, question, None)
+        self._watch_id = begun.watch_id
+        early, self._early = self._early, None
         if question == self.question:
-            self.leaf_id = page.leaf_id  # notifications and responses arrive in the order of events
-        return page
+            self._around = None  # not before: without a connection, the watch begins after the next attach
+            for note in early:
+                self.received(note)
 
-    def _labeled(self, target: object, label: object) -> None:
-        if self.question.filter == "labeledOnly" or self.question.query:
-            self._all_stale = True
-        elif isinstance(target, str) and target in self.rows.places:
-            if isinstance(label, str) and label:
-                self.rows.labels[target] = label
+    async def _request(self, daemon: "Daemon", question: Question, around: str | None) -> t.WatchTreeResult:
+        return await daemon.watch_tree(
+            question.session_id, filter=question.filter, query=question.query, around_id=around, open_all=True
+        )
+
+    def received(self, note: t.TreeChangedNote | t.TreeLapsedNote) -> None:
+        """Handle a notification of a watch."""
+        if self._early is not None:
+            self._early.append(note)
+        if self._work.is_set() or note.watch_id != self._watch_id:
+            return
+        if isinstance(note, t.TreeLapsedNote):
+            if note.reason == "unreadable":
+                self._failed(note.message)
             else:
-                self.rows.labels.pop(target, None)
-
-    def _mark_path(self) -> None:
-        """Mark the path to the current leaf, which may be newer than the rows that were read."""
-        if self.leaf_id is None:
-            self.rows.mark_path(NOWHERE)
-        elif (tip := self.rows.places.get(self.leaf_id)) is not None:
-            self.rows.mark_path(tip)
+                self.refresh()
+            return
+        rows = self._received
+        if rows is None:
+            rows = self._received = Rows()
+        was_whole, before = rows.is_whole, self.rows
+        self._added += rows.apply(note)
+        self.leaf_id = note.leaf_id
+        self.loading = 0 if rows.is_whole else len(rows)
+        if note.more:
+            return
+        added, self._added = self._added, 0
+        if rows is before:
+            self._changed(added if was_whole else 0)
+        elif rows.is_whole or not before.is_whole:
+            self.rows = rows
+            self._changed(sum(it not in before.places for it in rows.ids) if before.is_whole else 0)
+        else:
+            self._read_on()

@@ -1,4 +1,4 @@
-"""The browser's connection to the daemon: restored after a loss, with the session open for notifications.
+"""The browser's connection to the daemon: restored after a loss, with notifications about one session.
 
 The asynchronous client is imported after the first picture, in a thread: its import takes as long as the picture.
 """
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 from sessiond.client import dial
 from sessiond.client.backoff import pauses
 from sessiond.client.daemon_socket import DaemonConnectionError, VersionMismatchError
-from sessiond.client.results import AppendedBatch
 from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
 from sessiond.paths import Locations, find_locations
 from sessiond.protocol import methods as m, types as t
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 AWAY = (DaemonConnectionError, DisconnectedError, InvalidResponseError, TimeoutError)
 """Exceptions of requests while there is no daemon."""
 
-_NEWS = (m.APPENDED.name, m.LEAF_MOVED.name, m.CHANGED.name, m.DELETED.name, m.LAGGED.name)
+_NEWS = (m.TREE_CHANGED.name, m.TREE_LAPSED.name, m.CHANGED.name, m.DELETED.name)
 
 
 class Follower(Protocol):
     """Receives events about a session. No method may wait or raise."""
 
     def attached(self, session: t.SessionInfo) -> None:
-        """The session is open and notifications follow; missed changes must be read."""
+        """There is a connection and notifications follow; the tree must be watched."""
 
     def away(self) -> None:
         """There is no daemon. The connection is tried again."""
@@ -66,9 +65,7 @@ class Following:
         await self._tried.wait()
 
     async def switch_to(self, session_id: str) -> None:
-        """Follow this session from now on; if it is the same, open it again."""
-        if self._daemon is not None and session_id != self._session_id:
-            self._daemon.stop_keeping_open(self._session_id)
+        """Follow this session from now on; if it is the same, begin again."""
         self._session_id = session_id
         self._again.set()
         if self._notes is not None:
@@ -112,9 +109,8 @@ class Following:
             session_id = self._session_id
             self._notes = daemon.notifications(*_NEWS)
             try:
-                session = (await daemon.open(session_id, bind=False)).session
+                session = (await daemon.info(session_id)).session
                 if session_id == self._session_id:
-                    daemon.keep_open(session_id)
                     follower.attached(session)
                     await self._deliver(self._notes, session.session_id, follower)
             except RpcError as error:
@@ -130,9 +126,7 @@ class Following:
 
         try:
             async for note in notes:
-                if isinstance(note, t.LaggedNote) and note.session_id == session_id:
-                    return
-                if _session_of(note) == session_id:
+                if isinstance(note, t.TreeLapsedNote) or _session_of(note) == session_id:
                     follower.received(note)
         except NotificationsMissedError:
             return
@@ -143,6 +137,6 @@ def _import_client() -> None:
 
 
 def _session_of(note: NotificationParams) -> str | None:
-    if isinstance(note, AppendedBatch | t.LeafMovedNote | t.DeletedNote):
+    if isinstance(note, t.TreeChangedNote | t.DeletedNote):
         return note.session_id
     return note.session.session_id if isinstance(note, t.ChangedNote) else None

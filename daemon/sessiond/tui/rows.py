@@ -1,7 +1,7 @@
 """The rows of a view, stored by columns: 100,000 rows are a few lists, without an object for each.
 
 They are in the order of the layout `path` of `session/tree`, with all branches open. The gutter of a row is as the
-daemon sent it. The parents of rows follow from the depths, so a subtree can be replaced alone.
+daemon sent it. The parents of rows follow from the depths.
 """
 
 from array import array
@@ -12,9 +12,6 @@ from typing import Any
 from sessiond.protocol import types as t
 
 NOWHERE = -1
-
-_MAX_COLUMNS = 120
-"""Maximum stored columns of a gutter; more is never shown."""
 
 
 class Rows:
@@ -99,72 +96,66 @@ class Rows:
             at += step
         return NOWHERE
 
-    def replace(self, place: int, nodes: Sequence[t.TreeNode]) -> int:
-        """Replace the subtree of a row by nodes from the daemon. Returns by how many rows it has grown."""
-        last = self.last_below(place)
-        rest = slice(last + 1, len(self.ids))
+    def apply(self, note: t.TreeChangedNote) -> int:
+        """Apply a notification of a watch. Returns by how many rows these have grown."""
+        count, lowest = len(self.ids), max(self.tip, 0)
+        for change in note.changes:
+            self._replace(change.place, change.place + change.removed, change.nodes)
+            lowest = min(lowest, change.place)
+        for it in note.labels:
+            self._label(it.entry_id, it.label)
+        self.before, self.shown, self.total = note.preceding_count, note.visible_count, note.entry_count
+        tip = NOWHERE if note.path_end is None else note.path_end - self.before
+        for place in range(min(lowest, max(tip, 0)), len(self.ids)):
+            self.on_path[place] = place <= tip and not self.gutters[place]
+        self.is_whole = len(self.ids) == self.shown and not note.more
+        return len(self.ids) - count
+
+    def _replace(self, place: int, end: int, nodes: Sequence[t.TreeNode]) -> None:
+        for at, name in enumerate(self.ids[place:end], place):
+            if self.places[name] == at:  # otherwise a change before has put it elsewhere
+                del self.places[name]
+                self.labels.pop(name, None)
+                self.branches.discard(name)
         columns: tuple[Any, ...] = (
             self.ids, self.roles, self.previews, self.times, self.depths, self.children, self.seqs, self.gutters,
             self.on_path,
         )  # fmt: skip
-        after = [column[rest] for column in columns]
-        depth, gutter = self.depths[place], self.gutters[place]
-        for name in self.ids[place : last + 1]:
-            del self.places[name]
-            self.labels.pop(name, None)
-            self.branches.discard(name)
+        after = [column[end:] for column in columns]
         for column in columns:
             del column[place:]
-        self._extend(nodes[:1], depth, gutter)
-        self._extend(nodes[1:], depth, gutter.translate(_BELOW))
-        more = len(self.ids) - last - 1
+        self._extend(nodes)
+        moved = len(self.ids)
         for column, values in zip(columns, after, strict=True):
             column.extend(values)
-        for at in range(last + 1 + more, len(self.ids)):
-            self.places[self.ids[at]] = at
-        self.shown += more
-        return more
+        if moved != end:
+            self.places.update(zip(self.ids[moved:], range(moved, len(self.ids)), strict=True))
 
-    def mark_path(self, tip: int) -> None:
-        """Mark the path that ends at a place; none for `NOWHERE`."""
-        self.on_path = bytearray(len(self.ids))
-        if tip == NOWHERE:
-            return
-        depths, marks = self.depths, self.on_path
-        depth = depths[tip]
-        for at in range(tip, -1, -1):
-            if depths[at] == depth:
-                marks[at] = 1
-                depth -= 1
-                if depth < 0:
-                    return
+    def _label(self, name: str, label: str | None) -> None:
+        if label and name in self.places:
+            self.labels[name] = label
+        else:
+            self.labels.pop(name, None)
 
     @property
     def tip(self) -> int:
         """The place where the path to the leaf ends, as far as it is shown."""
         return self.on_path.rfind(1)
 
-    def _extend(self, nodes: Sequence[t.TreeNode], depth: int = 0, gutter: str = "") -> None:
-        """Add rows after the others; `depth` and `gutter` precede those of the nodes."""
-        for node in nodes:
-            place = len(self.ids)
-            known = self.places.setdefault(node.id, place)
-            if known != place:
-                continue  # an id may occur twice in a foreign session: only its first row is shown
+    def _extend(self, nodes: Sequence[t.TreeNode]) -> None:
+        """Add rows after the others."""
+        for place, node in enumerate(nodes, len(self.ids)):
+            self.places[node.id] = place
             self.ids.append(node.id)
             self.roles.append(intern(node.role or node.type))
             self.previews.append(node.preview)
             self.times.append(node.timestamp or "")
-            self.depths.append(node.depth + depth)
+            self.depths.append(node.depth)
             self.children.append(node.child_count)
             self.seqs.append(node.seq)
             self.on_path.append(node.on_path)
-            self.gutters.append(intern((gutter + node.gutter)[-_MAX_COLUMNS:]))
-            if node.label:
-                self.labels[node.id] = node.label
-            if node.child_count and self.is_branch(place):
-                self.branches.add(node.id)
-
-
-_BELOW = str.maketrans("+'", "| ")
-"""Changes the gutter of a row to the one of the rows that continue its line."""
+            self.gutters.append(intern(node.gutter))
+            self._label(node.id, node.label)
+            (self.branches.add if node.child_count and self.is_branch(place) else self.branches.discard)(
+                node.id
+            )

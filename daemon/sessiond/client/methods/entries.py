@@ -178,6 +178,84 @@ class EntryMethods(AppendMethods):
         )
         return await self.call(m.TREE, params)
 
+    async def watch_tree(
+        self,
+        session_id: str,
+        *,
+        filter: t.Filter = "default",
+        query: str | None = None,
+        open_ids: Sequence[str] | None = None,
+        open_all: bool = False,
+        around_id: str | None = None,
+        limit: int | None = None,
+        interval_ms: int = 50,
+    ) -> t.WatchTreeResult:
+        """Watch a tree: receive its rows, and then what changes, as `session/treeChanged`. No subscription is needed.
+
+        The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow
+        the response. The client has no rows at first. Without `limit`, it receives those around `around_id`,
+        and then all others. With `limit`, it receives at most that many, and later also rows between them,
+        and those that come before the first row or after the last row of the view if the client has that row.
+        `server/unwatch` ends the watch, and so does the end of the connection. A client may have up to 64
+        watches, of lists and of trees.
+
+        Method `session/watchTree`.
+
+        Args:
+            session_id: The full id of the session. 1 to 128 characters.
+            filter: Which rows are visible.
+            query: Only rows with all of these words.
+            open_ids: The open branches. At most 10000 items.
+            open_all: Every branch is open.
+            around_id: The entry around which the first rows are; default: the leaf. Its branches are opened.
+                1 to 64 characters.
+            limit: The number of rows; default: all. 1 to 10000.
+            interval_ms: Minimum time between two changes. 20 to 60000.
+
+        Returns:
+            The watch. Its rows come as `session/treeChanged`.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `entryNotFound`, or one
+                that every request may have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.WatchTreeParams(
+            session_id=session_id,
+            filter=filter,
+            query=query,
+            open_ids=None if open_ids is None else list(open_ids),
+            open_all=open_all,
+            around_id=around_id,
+            limit=limit,
+            interval_ms=interval_ms,
+        )
+        return await self.call(m.WATCH_TREE, params)
+
+    async def unwatch(
+        self,
+        watch_id: str,
+    ) -> t.UnwatchResult:
+        """End a watch. No notification about it follows the response.
+
+        Method `server/unwatch`.
+
+        Args:
+            watch_id: From the result of `server/watch` or `session/watchTree`. 1 to 128 characters.
+
+        Returns:
+            Whether there was such a watch.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.UnwatchParams(
+            watch_id=watch_id,
+        )
+        return await self.call(m.UNWATCH, params)
+
     async def labels(
         self,
         session_id: str,
