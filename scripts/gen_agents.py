@@ -59,7 +59,9 @@ def enumerations(page: str) -> str:
 
 def names(_page: str) -> str:
     silent = {
-        it.name: it.hooks.silent_output for it in ROWS if it.hooks is not None and it.hooks.silent_output
+        agent.name: agent.hooks.silent_output
+        for agent in ROWS
+        if agent.hooks is not None and agent.hooks.silent_output
     }
     notes = [agent.name for agent in ROWS if agent.hooks is not None and agent.hooks.takes_note]
     resumed = [agent for agent in ROWS if agent.load_writer is not None]

@@ -86,7 +86,11 @@ def public_names() -> dict[tuple[str, str], str]:
 
 
 def definitions_of(module: str) -> dict[str, Function | ast.ClassDef]:
-    return {it.name: it for it in parsed(module).body if isinstance(it, Function | ast.ClassDef)}
+    return {
+        statement.name: statement
+        for statement in parsed(module).body
+        if isinstance(statement, Function | ast.ClassDef)
+    }
 
 
 def parsed(module: str) -> ast.Module:
@@ -109,27 +113,31 @@ def described(definition: Function | ast.ClassDef, name: str) -> Iterator[str]:
         if fields := fields_of(definition):
             yield fields
         yield documentation(definition, name)
-    for it in definition.body:
-        if isinstance(it, Function) and not it.name.startswith("_") and it.name not in CALLED_BY_THE_LINK:
-            yield f"#### {name}.{it.name}"
-            yield signature(it, it.name)
-            yield documentation(it, f"{name}.{it.name}")
+    for statement in definition.body:
+        if (
+            isinstance(statement, Function)
+            and not statement.name.startswith("_")
+            and statement.name not in CALLED_BY_THE_LINK
+        ):
+            yield f"#### {name}.{statement.name}"
+            yield signature(statement, statement.name)
+            yield documentation(statement, f"{name}.{statement.name}")
 
 
 def fields_of(definition: ast.ClassDef) -> str:
     """The fields that a class declares, as code; empty if it declares none."""
     fields = [
-        it
-        for it in definition.body
-        if isinstance(it, ast.AnnAssign) and not ast.unparse(it.target).startswith("_")
+        statement
+        for statement in definition.body
+        if isinstance(statement, ast.AnnAssign) and not ast.unparse(statement.target).startswith("_")
     ]
-    lines = "\n".join(f"    {source(it)}" for it in fields)
+    lines = "\n".join(f"    {source(field)}" for field in fields)
     return f"```python\nclass {definition.name}:\n{lines}\n```" if fields else ""
 
 
 def signature(function: Function, name: str) -> str:
     """The first lines of a function as code, without `self`; of a property, its type."""
-    decorators = {ast.unparse(it) for it in function.decorator_list}
+    decorators = {ast.unparse(expression) for expression in function.decorator_list}
     returns = source(function.returns) if function.returns else "None"
     if "property" in decorators:
         return f"```python\n{name}: {returns}\n```"
@@ -141,7 +149,7 @@ def signature(function: Function, name: str) -> str:
     line = f"{start}{name}({', '.join(arguments)}) -> {returns}"
     if len(line) > WIDTH:
         line = f"{start}{name}(\n    " + ",\n    ".join(arguments) + f",\n) -> {returns}"
-    marks = [f"@{it}\n" for it in ("classmethod", "staticmethod") if it in decorators]
+    marks = [f"@{text}\n" for text in ("classmethod", "staticmethod") if text in decorators]
     return f"```python\n{''.join(marks)}{line}\n```"
 
 
@@ -150,23 +158,23 @@ def argument_list(arguments: ast.arguments) -> list[str]:
     positional = arguments.posonlyargs + arguments.args
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     found = [
-        argument(*it) for it in zip(positional, defaults, strict=True) if it[0].arg not in ("self", "cls")
+        argument(*row) for row in zip(positional, defaults, strict=True) if row[0].arg not in ("self", "cls")
     ]
     if arguments.vararg:
         found.append(f"*{argument(arguments.vararg, None)}")
     elif arguments.kwonlyargs:
         found.append("*")
-    return found + [argument(*it) for it in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    return found + [argument(*row) for row in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
 
 
-def argument(it: ast.arg, default: ast.expr | None) -> str:
-    text = f"{it.arg}: {source(it.annotation)}" if it.annotation else it.arg
+def argument(parameter: ast.arg, default: ast.expr | None) -> str:
+    text = f"{parameter.arg}: {source(parameter.annotation)}" if parameter.annotation else parameter.arg
     return text if default is None else f"{text} = {source(default)}"
 
 
-def source(it: ast.AST) -> str:
+def source(node: ast.AST) -> str:
     """The code of a part, with the quotes that the project writes."""
-    return ast.unparse(it).replace("'", '"')
+    return ast.unparse(node).replace("'", '"')
 
 
 def documentation(definition: Function | ast.ClassDef, name: str) -> str:
@@ -192,7 +200,7 @@ def items(lines: list[str]) -> str:
             found[-1].append(line)
         elif line:
             found.append([line])
-    pairs = (joined(it).partition(": ") for it in found)
+    pairs = (joined(row).partition(": ") for row in found)
     return "\n".join(f"- `{name}`: {meaning}" for name, _, meaning in pairs)
 
 
@@ -204,7 +212,7 @@ def protocol_links(prose: str) -> str:
     """The sentence that names a method of the protocol, with a link to it."""
     return re.sub(
         r"^Method `([a-zA-Z]+)/([a-zA-Z]+)`\.$",
-        lambda it: f"Method [`{it[1]}/{it[2]}`](../protocol.md#{(it[1] + it[2]).lower()}).",
+        lambda match: f"Method [`{match[1]}/{match[2]}`](../protocol.md#{(match[1] + match[2]).lower()}).",
         prose,
         flags=re.MULTILINE,
     )

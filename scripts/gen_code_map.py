@@ -49,14 +49,14 @@ def room_lines(room: str) -> list[str]:
     if not room:
         return ["## Beside the rooms", "", *file_lines(folder), ""]
     lines = [f"## `{room}/`", "", first_line(folder / "__init__.py"), "", *file_lines(folder)]
-    for package in sorted(it.parent for it in folder.rglob("*/__init__.py")):
+    for package in sorted(path.parent for path in folder.rglob("*/__init__.py")):
         name = package.relative_to(PACKAGE)
         lines += ["", f"**`{name}/`** {first_line(package / '__init__.py')}", "", *file_lines(package)]
     return [*lines, ""]
 
 
 def file_lines(folder: Path) -> list[str]:
-    files = sorted(it for it in folder.glob("*.py") if it.name != "__init__.py")
+    files = sorted(path for path in folder.glob("*.py") if path.name != "__init__.py")
     return [f"- `{file.name}` {first_line(file)}" for file in files]
 
 

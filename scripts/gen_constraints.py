@@ -19,7 +19,7 @@ HEAD = "# Versions that the tests have passed with. Written by scripts/gen_const
 def pinned(name: str) -> dict[str, str]:
     """Return the versions of everything that a distribution and its extras require, by canonical name."""
     found: dict[str, str] = {}
-    waiting = [Requirement(it) for it in distribution(name).requires or []]
+    waiting = [Requirement(require) for require in distribution(name).requires or []]
     while waiting:
         requirement = waiting.pop()
         key = canonicalize_name(requirement.name)
@@ -29,7 +29,7 @@ def pinned(name: str) -> dict[str, str]:
             continue  # for another system, another Python, or an extra that is not installed
         if key not in found:
             found[key] = installed.version
-            waiting += [Requirement(it) for it in installed.requires or []]
+            waiting += [Requirement(require) for require in installed.requires or []]
     return found
 
 

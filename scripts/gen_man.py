@@ -157,7 +157,7 @@ def _section(name: str, command: Command) -> Iterator[str]:
     if command.options:
         yield from (*_listed_options(command.options), "")
     if command.examples:
-        yield from (*(f"    {it}" for it in command.examples), "")
+        yield from (*(f"    {example}" for example in command.examples), "")
 
 
 def _listed_options(options: Iterable[Option]) -> Iterator[str]:

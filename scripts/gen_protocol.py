@@ -31,17 +31,17 @@ def _json(document: JsonSchema) -> str:
     return msgspec.json.format(msgspec.json.encode(document), indent=1).decode() + "\n"
 
 
-def _methods(topic: Topic, _present: str, it: JsonSchema) -> str:
-    return python.render(topic, it)
+def _methods(topic: Topic, _present: str, item: JsonSchema) -> str:
+    return python.render(topic, item)
 
 
 TARGETS: dict[str, Callable[[str, JsonSchema], str]] = {
     "protocol.md": markdown.render,
-    "editors/vscode/src/protocol.ts": lambda _present, it: typescript.render(it),
-    "editors/nvim/lua/sessiond/protocol.lua": lambda _present, it: lua.render(it),
+    "editors/vscode/src/protocol.ts": lambda _present, item: typescript.render(item),
+    "editors/nvim/lua/sessiond/protocol.lua": lambda _present, item: lua.render(item),
     "daemon/schema/sessiond.schema.json": lambda _present, _it: _json(whole_schema()),
-    "daemon/schema/metaModel.json": lambda _present, it: _json(metamodel.render(it)),
-    "daemon/schema/openrpc.json": lambda _present, it: _json(openrpc.render(it)),
+    "daemon/schema/metaModel.json": lambda _present, item: _json(metamodel.render(item)),
+    "daemon/schema/openrpc.json": lambda _present, item: _json(openrpc.render(item)),
     "daemon/sessiond/cli/parse/choices.py": python.choices,
     **{path: partial(_methods, topic) for path, topic in python.targets().items()},
 }
@@ -72,7 +72,7 @@ def keep_released() -> None:
     for former in RELEASED.glob("metaModel-*.json"):
         former.unlink()
     model = {
-        name: [_without_texts(it) for it in part] if isinstance(part, list) else part
+        name: [_without_texts(item) for item in part] if isinstance(part, list) else part
         for name, part in metamodel.render(schema()).items()
     }
     lines = [
@@ -97,7 +97,7 @@ def _without_texts(part: object) -> object:
             for name, value in part.items()
             if name != "documentation" or not isinstance(value, str)
         }
-    return [_without_texts(it) for it in part] if isinstance(part, list) else part
+    return [_without_texts(item) for item in part] if isinstance(part, list) else part
 
 
 def main() -> int:

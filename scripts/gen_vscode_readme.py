@@ -46,11 +46,11 @@ def read(name: str) -> Any:
 
 def commands(contributes: Any, texts: dict[str, str]) -> list[str]:
     """Return the rows of the commands in the palette. Commands for a row of a view are only in its menus."""
-    hidden = {it["command"] for it in contributes["menus"]["commandPalette"] if it["when"] == "false"}
+    hidden = {item["command"] for item in contributes["menus"]["commandPalette"] if item["when"] == "false"}
     rows = [
-        f"| {said(it['title'], texts)} | `{it['command']}` |"
-        for it in contributes["commands"]
-        if it["command"] not in hidden
+        f"| {said(command['title'], texts)} | `{command['command']}` |"
+        for command in contributes["commands"]
+        if command["command"] not in hidden
     ]
     return ["| sessiond: | for key bindings |", "|---|---|", *rows]
 
@@ -69,7 +69,7 @@ def by_order(configuration: Any) -> list[tuple[str, Any]]:
     return [
         pair
         for section in sections
-        for pair in sorted(section["properties"].items(), key=lambda it: it[1]["order"])
+        for pair in sorted(section["properties"].items(), key=lambda row: row[1]["order"])
     ]
 
 

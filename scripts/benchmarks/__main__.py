@@ -26,37 +26,37 @@ NOTE = (
 
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    it = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.partition("\n")[0])
-    it.add_argument(
+    command_line = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.partition("\n")[0])
+    command_line.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASUREMENTS)} (default: all)"
     )
-    it.add_argument(
+    command_line.add_argument(
         "--quick", action="store_true", help="a smoke run: one round and small sizes, in three minutes"
     )
-    it.add_argument("--json", metavar="FILE", type=_path, help="write the results to this file")
-    it.add_argument(
+    command_line.add_argument("--json", metavar="FILE", type=_path, help="write the results to this file")
+    command_line.add_argument(
         "--against",
         metavar="COMMIT|FILE",
         help="compare with results of --json, or with a commit, which is measured in turns with this tree",
     )
-    it.add_argument(
+    command_line.add_argument(
         "--turns",
         metavar="N",
         type=int,
         default=3,
         help="with --against COMMIT: runs of each side (default: 3)",
     )
-    it.add_argument(
+    command_line.add_argument(
         "--curves",
         action="store_true",
         help=f"measure how time and memory grow, and draw it into {CURVES}; without names, nothing else",
     )
-    it.add_argument(
+    command_line.add_argument(
         "--record",
         action="store_true",
         help="measure everything, and write daemon/PERFORMANCE.md, its pictures and recorded.json",
     )
-    return it
+    return command_line
 
 
 def _path(text: str) -> Path:

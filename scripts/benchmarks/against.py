@@ -75,7 +75,7 @@ def in_turns(
     """
     sides = {sys.executable: list[list[Results]](), python: list[list[Results]]()}
     for name in names:
-        gathered: dict[str, list[Results]] = {it: [] for it in sides}
+        gathered: dict[str, list[Results]] = {side: [] for side in sides}
         print(f"{name} …", end="", flush=True, file=sys.stderr)
         try:
             for turn in range(turns):
@@ -94,7 +94,7 @@ def in_turns(
 
 
 def _joined(measurements: Sequence[Sequence[Results]]) -> Results:
-    joined: list[Measured] = [merged([it.measurements[0] for it in runs]) for runs in measurements]
+    joined: list[Measured] = [merged([run.measurements[0] for run in runs]) for runs in measurements]
     return msgspec.structs.replace(measurements[0][0], measurements=tuple(joined))
 
 

@@ -71,28 +71,33 @@ def _throughput(
         if load.limit is not None:
             limits.append(drive(least, requests, clients=load.clients, depth=load.depth))
         ours.append(drive(daemon, requests, clients=load.clients, depth=load.depth, settle=True))
-    rate = middle(it.rate for it in ours) / middle(it.rate for it in theirs)
-    cpu = middle(it.cpu for it in ours) / middle(it.cpu for it in theirs)
+    rate = middle(outcome.rate for outcome in ours) / middle(outcome.rate for outcome in theirs)
+    cpu = middle(outcome.cpu for outcome in ours) / middle(outcome.cpu for outcome in theirs)
     yield sampled(
         load.what,
-        [it.rate * load.entries for it in ours],
+        [outcome.rate * load.entries for outcome in ours],
         "/s",
-        ratio=f"{rate:.2f} x bare echo; client busy {middle(it.busy for it in ours):.0%}",
+        ratio=f"{rate:.2f} x bare echo; client busy {middle(outcome.busy for outcome in ours):.0%}",
         limit=load.limit,
         reason=_limited_by(ours, limits) if limits else "",
     )
     yield sampled(
-        "  server CPU per entry", [it.cpu / load.entries for it in ours], "s", ratio=f"{cpu:.1f} x bare echo"
+        "  server CPU per entry",
+        [outcome.cpu / load.entries for outcome in ours],
+        "s",
+        ratio=f"{cpu:.1f} x bare echo",
     )
-    yield sampled("  with the work after the replies", [it.settled / load.entries for it in ours], "s")
+    yield sampled(
+        "  with the work after the replies", [outcome.settled / load.entries for outcome in ours], "s"
+    )
 
 
 def _limited_by(ours: list[Outcome], limits: list[Outcome]) -> str:
     cpu, loop, settled, least = (
-        middle(it.cpu for it in ours),
-        middle(it.main_cpu for it in ours),
-        middle(it.settled for it in ours),
-        middle(it.cpu for it in limits),
+        middle(outcome.cpu for outcome in ours),
+        middle(outcome.main_cpu for outcome in ours),
+        middle(outcome.settled for outcome in ours),
+        middle(limit.cpu for limit in limits),
     )
     return (
         "A server without layers that decodes the request, places the entry and writes it, without a sync, failures, "
@@ -112,13 +117,14 @@ def _group_commit(daemon: Daemon, rounds: int, part: int) -> Row:
     single, together = middle(outcome.rate for outcome in one), middle(outcome.rate for outcome in many)
     return sampled(
         "append synced, 64 clients that wait for each reply",
-        [it.rate for it in many],
+        [outcome.rate for outcome in many],
         "/s",
         ratio=f"{together / single:.1f} x one client ({single:,.0f}/s)",
         bar=">= 15 x",
         verdict=at_least(together / single, 15),
         reason="All clients share each sync, so the limit is the processor time of an entry that arrives alone, "
-        f"{duration(middle(it.cpu for it in many))} of the daemon: its turn of the loop, and a system call each to "
+        f"{duration(middle(outcome.cpu for outcome in many))} of the daemon: "
+        "its turn of the loop, and a system call each to "
         "read, write and answer it.",
     )
 

@@ -43,11 +43,11 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
                     (_first_picture(home, path), _loading_textual(), _empty_app(folder))
                     for _ in range(rounds)
                 ]
-            took, bare, empty = (middle(it) for it in zip(*turns, strict=True))
+            took, bare, empty = (middle(row) for row in zip(*turns, strict=True))
             rows.append(
                 sampled(
                     f"sessiond tree -i, {entries:,} entries, until the leaf is seen",
-                    [it for it, _, _ in turns],
+                    [value for value, _, _ in turns],
                     "s",
                     ratio=f"import textual.app ({duration(bare)}) + {duration(took - bare)}",
                     bar=f"+ {duration(_LIMIT)}",

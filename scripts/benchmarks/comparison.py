@@ -24,7 +24,7 @@ def compared(ours: Results, theirs: Results) -> str:
     parts = [columns(lines), ""]
     parts += [f"only now: {_name(path)}" for path in mine if path not in other]
     parts += [f"only before: {_name(path)}" for path in other if path not in mine]
-    parts += [f"The runs differ: {it}." for it in _differences(ours, theirs)]
+    parts += [f"The runs differ: {difference}." for difference in _differences(ours, theirs)]
     return "\n".join(parts).rstrip()
 
 
@@ -35,7 +35,7 @@ def merged(runs: Sequence[Measured]) -> Measured:
         for path, row in paths(one.rows):
             gathered.setdefault(path, []).extend(row.samples.values if row.samples is not None else ())
     rows = tuple(_with_samples(row, gathered[path]) for path, row in paths(runs[-1].rows))
-    return msgspec.structs.replace(runs[-1], seconds=sum(it.seconds for it in runs), rows=rows)
+    return msgspec.structs.replace(runs[-1], seconds=sum(run.seconds for run in runs), rows=rows)
 
 
 def _with_samples(row: Row, values: Sequence[float]) -> Row:
@@ -51,7 +51,7 @@ def _line(path: tuple[str, ...], before: Samples, now: Samples) -> tuple[str, ..
 
 
 def _cells(samples: Samples) -> tuple[str, str]:
-    low, high = (formatted(it, samples.unit) for it in (samples.low, samples.high))
+    low, high = (formatted(value, samples.unit) for value in (samples.low, samples.high))
     return formatted(samples.median, samples.unit), f"{low} - {high}" if len(samples.values) > 1 else ""
 
 

@@ -62,8 +62,8 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
                 times.append(exchange(daemon, "session/context", params)[0])
     _expect(len(msgspec.json.decode(reply)["result"]["messages"]), depth)
     asked, own = middle(took), asyncio.run(_in_process(path, depth, rounds))
-    others = {it: _peer(it, path, depth, rounds) for it in peers.BOTH} if peers.available() else {}
-    opened, warm = ([getattr(it, name) for it in own] for name in ("opened", "warm"))
+    others = {other: _peer(other, path, depth, rounds) for other in peers.BOTH} if peers.available() else {}
+    opened, warm = ([getattr(timed, name) for timed in own] for name in ("opened", "warm"))
     opening = (
         f"msgspec takes {duration(middle(decoded))} to decode the lines of the file in one call. The daemon also "
         "checks every line for damage, stores columns, and lets other clients in between."
@@ -80,11 +80,11 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         *(() if others else (MISSING,)),
         sampled("  in one process: open the file, first context", opened, "s"),
         *(
-            _against(middle(opened), str(peer), (it.open + it.first) / 1e3, opening)
-            for peer, it in others.items()
+            _against(middle(opened), str(peer), (figures.open + figures.first) / 1e3, opening)
+            for peer, figures in others.items()
         ),
         sampled("  in one process: context of an open session, again", warm, "s"),
-        *(_against(middle(warm), str(peer), it.warm / 1e3) for peer, it in others.items()),
+        *(_against(middle(warm), str(peer), figures.warm / 1e3) for peer, figures in others.items()),
     ]
 
 

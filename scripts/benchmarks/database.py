@@ -77,7 +77,7 @@ class _Bench:
     async def _appended(self, kind: str, url: str, number: int) -> tuple[float, float]:
         """Return the appends per second to many sessions, and the seconds of one to a single session."""
         async with _opened(kind, url, self._folder / f"store-{number}") as store:
-            logs = [await self._new_log(store, f"{kind}-{number}-{it}") for it in range(SESSIONS)]
+            logs = [await self._new_log(store, f"{kind}-{number}-{index}") for index in range(SESSIONS)]
             took = []
             for _ in range(100):
                 start = time.perf_counter()
@@ -236,7 +236,7 @@ def _configure(home: Path, url: str) -> None:
 
 async def _delay(home: Path, other: Path, count: int) -> float:
     """Return the median of the seconds from an append at one daemon until a client of another one has it."""
-    here, there = (find_locations({"SESSIOND_HOME": str(it)}) for it in (home, other))
+    here, there = (find_locations({"SESSIOND_HOME": str(path)}) for path in (home, other))
     async with (
         connect(locations=here, autostart=False) as writer,
         connect(locations=there, autostart=False) as reader,

@@ -53,16 +53,16 @@ def drawn(chart: Chart) -> bytes:
         axes.yaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value, chart.unit)))
-        low, high = decades([y for it in chart.lines for _, y in it.points])
+        low, high = decades([y for line in chart.lines for _, y in line.points])
         axes.set_ylim(10.0**low, 10.0**high)
-        ends = [(log10(it.points[-1][1]) - low) / (high - low) for it in chart.lines]
+        ends = [(log10(line.points[-1][1]) - low) / (high - low) for line in chart.lines]
         places = spread(ends, LABEL_GAP)
         for line, color, place in zip(chart.lines, COLORS, places, strict=False):
             text = f"{line.label}: {short(line.points[-1][1], chart.unit)}"
             axes.text(1.02, place, text, color=color, transform=axes.transAxes, va="center", fontsize=9)
         picture = BytesIO()
         figure.savefig(picture, format="svg", metadata={"Date": None})
-    return b"".join(it.rstrip() + b"\n" for it in picture.getvalue().splitlines())
+    return b"".join(line.rstrip() + b"\n" for line in picture.getvalue().splitlines())
 
 
 def short(value: float, unit: ChartUnit) -> str:
@@ -83,7 +83,7 @@ def decades(values: Sequence[float]) -> tuple[int, int]:
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
     """Return places in the same order as the wanted ones and at least `gap` apart; too close ones are moved up."""
     places = list(wanted)
-    order = sorted(range(len(wanted)), key=lambda it: wanted[it])
+    order = sorted(range(len(wanted)), key=lambda number: wanted[number])
     for below, number in pairwise(order):
         places[number] = max(places[number], places[below] + gap)
     return places

@@ -139,13 +139,13 @@ def _until_indexed(daemon: Daemon) -> None:
 
 def _longest(report: Path, began: float) -> Hold:
     """Return the callback that held the event loop longest since a time of `time.perf_counter`."""
-    holds = (it for it in read_report(report) if it.ended - it.wall > began)
-    return max(holds, key=lambda it: it.cpu, default=Hold(began, 0.0, 0.0, "nothing"))
+    holds = (hold for hold in read_report(report) if hold.ended - hold.wall > began)
+    return max(holds, key=lambda hold: hold.cpu, default=Hold(began, 0.0, 0.0, "nothing"))
 
 
 def _agent(daemon: Daemon) -> Any:
     agents = daemon.call("agent/list")["agents"]
-    return next(it for it in agents if it["name"] == AGENT)
+    return next(agent for agent in agents if agent["name"] == AGENT)
 
 
 def _has_checked(daemon: Daemon) -> bool:

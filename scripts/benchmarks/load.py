@@ -112,7 +112,7 @@ def drive(
     """
     loads = [requests] * clients if isinstance(requests, Requests) else requests
     with ExitStack() as connections:
-        crowd = [Client(server.socket, it, depth) for it in loads]
+        crowd = [Client(server.socket, load, depth) for load in loads]
         for client in crowd:
             connections.enter_context(client.sock)
         own, cpu, main_cpu = time.process_time(), server.cpu(), server.main_thread_cpu()

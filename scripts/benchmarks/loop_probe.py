@@ -37,12 +37,12 @@ class Hold(msgspec.Struct):
 
 def read_report(path: Path) -> list[Hold]:
     """The callbacks in a report that may still be written."""
-    return [it for it in _read(path) if not it.is_turn]
+    return [hold for hold in _read(path) if not hold.is_turn]
 
 
 def read_turns(path: Path) -> list[Hold]:
     """The turns in a report that may still be written."""
-    return [it for it in _read(path) if it.is_turn]
+    return [hold for hold in _read(path) if hold.is_turn]
 
 
 def _read(path: Path) -> list[Hold]:

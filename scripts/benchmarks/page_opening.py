@@ -37,7 +37,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         for each, times in took.items():
             times.append(_draw(browser, each))
     start = middle(took[empty])
-    ours = [it - start for it in took[page]]
+    ours = [value - start for value in took[page]]
     reference = middle(took[inert]) - start
     ratio = middle(ours) / reference
     return [

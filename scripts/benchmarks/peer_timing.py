@@ -34,7 +34,7 @@ class PeerTimes:
     def __init__(self, task: Task) -> None:
         self._task = task
         self._times: dict[peers.Peer, list[float]] = (
-            {it: [] for it in peers.BOTH} if peers.available() else {}
+            {client: [] for client in peers.BOTH} if peers.available() else {}
         )
 
     def round(self, file: Path, *, size: int | None = None, repeated: int = 1) -> None:

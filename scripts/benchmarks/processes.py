@@ -56,7 +56,7 @@ class Process:
     def _waited(self) -> float:
         """Seconds that its living threads have waited for a processor."""
         tasks = Path(f"/proc/{self.pid}/task").iterdir()
-        return sum(int((it / "schedstat").read_text(encoding="ascii").split()[1]) for it in tasks) / 1e9
+        return sum(int((task / "schedstat").read_text(encoding="ascii").split()[1]) for task in tasks) / 1e9
 
     def memory(self) -> int:
         """Bytes of memory that are its own; pages of files that it has mapped do not count."""

@@ -100,11 +100,13 @@ def write(folder: Path, planted: Sequence[Fact], sessions: int) -> None:
     """
     random = Random(17)
     talk = _Talk(random, planted)
-    statements = [(it, it.text, f"fact-{it.name}") for it in planted]
-    statements += [(it, it.later, f"later-{it.name}") for it in planted if it.later]
+    statements = [(fact, fact.text, f"fact-{fact.name}") for fact in planted]
+    statements += [(fact, fact.later, f"later-{fact.name}") for fact in planted if fact.later]
     random.shuffle(statements)
-    statements.sort(key=lambda it: it[2].startswith("later-"))  # what is stated later is in a later session
-    earlier, newer = sessions * 4 // 5, len([it for it in planted if it.later])
+    statements.sort(
+        key=lambda statement: statement[2].startswith("later-")
+    )  # what is stated later is in a later session
+    earlier, newer = sessions * 4 // 5, len([fact for fact in planted if fact.later])
     places = random.sample(range(earlier), len(statements) - newer)
     places += random.sample(range(earlier, sessions), newer)
     days = [day * 180 / sessions for day in range(sessions)]
@@ -181,8 +183,8 @@ class _Talk:
         self._random = random
         self._words = [
             word.strip(".,;:?()")
-            for it in planted
-            for text in (it.text, it.later, it.same, it.other, *it.also)
+            for fact in planted
+            for text in (fact.text, fact.later, fact.same, fact.other, *fact.also)
             for word in text.split()
         ]
 

@@ -97,7 +97,7 @@ def _asked(
     def search(question: str, fact: Fact) -> list[str]:
         words = " ".join(f'"{word}"' for word in _words(question))
         params = {"query": words, "limit": _FIRST} | ({"project": fact.project} if in_project else {})
-        return [it["entryId"] for it in client.call("session/search", params)["hits"]]
+        return [hit["entryId"] for hit in client.call("session/search", params)["hits"]]
 
     def recalled(wordings: Sequence[str], fact: Fact) -> list[str]:
         params: dict[str, Any] = {"question": wordings[0], "budgetTokens": BUDGET}
@@ -107,7 +107,7 @@ def _asked(
         result = client.call("session/recall", params)
         spent.cpu.append(daemon.cpu() - before)
         spent.tokens.append(result["tokens"])
-        found = [it["entryId"] for it in result["passages"]]
+        found = [passage["entryId"] for passage in result["passages"]]
         if fact.later and f"fact-{fact.name}" in found and fact.answer_id in found:
             spent.newest_first.append(found.index(fact.answer_id) < found.index(f"fact-{fact.name}"))
         return found
@@ -116,14 +116,14 @@ def _asked(
         return plain(question, fact.project if in_project else "")
 
     questions: list[tuple[str, Callable[[Fact], list[str]], float | None]] = [
-        ("question that shares words", lambda it: [it.same], SAME),
-        ("question in other words", lambda it: [it.other], None),
-        ("question in other words, two wordings in `also`", lambda it: [it.other, *it.also], OTHER),
+        ("question that shares words", lambda fact: [fact.same], SAME),
+        ("question in other words", lambda fact: [fact.other], None),
+        ("question in other words, two wordings in `also`", lambda fact: [fact.other, *fact.also], OTHER),
     ]
     for what, wordings, bar in questions:
-        every = _score([_rank(it, search(wordings(it)[0], it)) for it in planted])
-        ranked = _score([_rank(it, bm25(" ".join(wordings(it)), it)) for it in planted])
-        ranks = [_rank(it, recalled(wordings(it), it)) for it in planted]
+        every = _score([_rank(fact, search(wordings(fact)[0], fact)) for fact in planted])
+        ranked = _score([_rank(fact, bm25(" ".join(wordings(fact)), fact)) for fact in planted])
+        ranks = [_rank(fact, recalled(wordings(fact), fact)) for fact in planted]
         score = _score(ranks)
         yield Row(
             f"{what}, in {place}: answer first, among five",
@@ -134,10 +134,10 @@ def _asked(
             reason="" if bar is None or not has_bar or score.among >= bar else _REASON,
         )
         for kind in ("stated", "contradicted", "abandoned", "compacted"):
-            some = [rank for rank, it in zip(ranks, planted, strict=True) if it.kind == kind]
+            some = [rank for rank, fact in zip(ranks, planted, strict=True) if fact.kind == kind]
             yield Row(f"  {kind} ({len(some)})", str(_score(some)))
-        for file in dict.fromkeys(it.file for it in planted):
-            some = [rank for rank, it in zip(ranks, planted, strict=True) if it.file == file]
+        for file in dict.fromkeys(fact.file for fact in planted):
+            some = [rank for rank, fact in zip(ranks, planted, strict=True) if fact.file == file]
             yield Row(f"  {file} ({len(some)})", str(_score(some)))
 
 
@@ -147,7 +147,7 @@ def _rank(fact: Fact, found: Sequence[str]) -> int:
 
 
 def _score(ranks: Sequence[int]) -> Score:
-    return Score(100 * mean(it == 0 for it in ranks), 100 * mean(it < _FIRST for it in ranks))
+    return Score(100 * mean(rank == 0 for rank in ranks), 100 * mean(rank < _FIRST for rank in ranks))
 
 
 def _words(question: str) -> list[str]:

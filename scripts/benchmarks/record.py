@@ -49,7 +49,7 @@ def rendered(page: str, results: Results) -> str:
 
 def tables(results: Results) -> str:
     """Return what was run on what, the targets that were missed, and a table for each measurement, as Markdown."""
-    minutes = sum(it.seconds for it in results.measurements) / 60
+    minutes = sum(measurement.seconds for measurement in results.measurements) / 60
     busy = (
         " The machine was not idle, so compare only ratios and processor times."
         if results.machine.load >= 1
@@ -60,7 +60,7 @@ def tables(results: Results) -> str:
         f"measurements took {minutes:.0f} minutes, without the charts.\n",
         f"Machine: {results.machine}.{busy}\n",
         *_missed(results),
-        *(_section(it) for it in results.measurements),
+        *(_section(measurement) for measurement in results.measurements),
     ]
     return "\n".join(parts)
 
@@ -71,8 +71,8 @@ def _missed(results: Results) -> Iterator[str]:
     yield f"{met} of {len(judged)} targets are met{'. Missed:' if met < len(judged) else '.'}\n"
     lines = [
         f"- {': '.join(path)}: {row.measured}{f' ({row.ratio})' if row.ratio else ''}, target {row.bar}{_reason(row)}\n"
-        for it in results.measurements
-        for path, row in paths(it.rows)
+        for measurement in results.measurements
+        for path, row in paths(measurement.rows)
         if row.verdict == "missed"
     ]
     if lines:

@@ -63,7 +63,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _recall(redactor: Redactor, secrets: Iterable[Planted]) -> tuple[int, int]:
-    hidden = [not leaks(it.secret, redactor.text(it.text, None)) for it in secrets]
+    hidden = [not leaks(secret.secret, redactor.text(secret.text, None)) for secret in secrets]
     return sum(hidden), len(hidden)
 
 
@@ -73,7 +73,9 @@ def _places(
     """Yield the recall in places of these kinds, then each kind of which some secrets are missed."""
     redactor = Redactor(keys)
     missed = Counter(
-        it.sort for it in placed(kinds, SEED, rounds) if leaks(it.secret, redactor.text(it.text, None))
+        secret.sort
+        for secret in placed(kinds, SEED, rounds)
+        if leaks(secret.secret, redactor.text(secret.text, None))
     )
     count = len(kinds) * rounds
     found = 1 - missed.total() / count
@@ -109,7 +111,7 @@ def _of_author(
         for number in range(rounds):
             text, secrets = make(Random(f"0/{kind}/{number}"))
             clean = redactor.text(text, None)
-            missed[kind] += any(it in clean for it in secrets)
+            missed[kind] += any(secret in clean for secret in secrets)
     count = len(kinds) * rounds
     found = 1 - missed.total() / count
     yield Row(
@@ -121,7 +123,7 @@ def _of_author(
             yield Row(f"  missed: {kind.replace('_', ' ')}", f"{times} of {rounds}")
     random = Random("0/ordinary")
     lines = [ordinary(random) for _ in range(1_000)]
-    changed = sum(redactor.text(it, None) != it for it in lines)
+    changed = sum(redactor.text(line, None) != line for line in lines)
     yield Row(
         "1,000 ordinary lines of that author that lose something", str(changed), first_changed,
         f"<= {FALSE_LINES:.1%}", at_most(changed / len(lines), FALSE_LINES),
@@ -131,13 +133,13 @@ def _of_author(
 def _false_lines(keys: ProviderKeys) -> Iterator[Row]:
     redactor = Redactor(keys)
     lines = list(ordinary(SEED, 1_000))
-    changed = [it for it in lines if redactor.text(it, None) != it]
+    changed = [line for line in lines if redactor.text(line, None) != line]
     share = len(changed) / len(lines)
     yield Row(
         f"{len(lines):,} ordinary lines that lose something", str(len(changed)), f"{share:.1%}",
         f"<= {FALSE_LINES:.1%}", at_most(share, FALSE_LINES),
     )  # fmt: skip
-    yield from (Row(f"  false: {it[:80]}", "1") for it in changed)
+    yield from (Row(f"  false: {text[:80]}", "1") for text in changed)
 
 
 def _ordinary(keys: ProviderKeys, patterns: Sequence[str]) -> tuple[int, int, float]:

@@ -39,9 +39,10 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             rows.append(
                 sampled(
                     f"{method}, server CPU per request",
-                    [it.cpu for it in ours],
+                    [outcome.cpu for outcome in ours],
                     "s",
-                    ratio=f"{ratio:.2f} x bare asyncio + msgspec ({duration(middle(it.cpu for it in theirs))})",
+                    ratio=f"{ratio:.2f} x bare asyncio + msgspec "
+                    f"({duration(middle(outcome.cpu for outcome in theirs))})",
                     bar=f"<= {limit:g} x",
                     verdict=at_most(ratio, limit),
                     reason=_REASON.format(

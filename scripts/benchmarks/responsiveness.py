@@ -124,15 +124,15 @@ def _small_requests(daemon: Daemon, session: str) -> Iterator[list[Taken]]:
 
 
 def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold], entries: int) -> Iterator[Row]:
-    waits = [it.seconds for it in taken if phase.began <= it.at <= phase.ended + 0.05]
+    waits = [sample.seconds for sample in taken if phase.began <= sample.at <= phase.ended + 0.05]
     if len(waits) < 2:
         waits += [phase.ended - phase.began] * 2
     cuts = quantiles(waits, n=100, method="inclusive")  # of few waits, the other method makes up longer ones
-    within = [it for it in holds if phase.began <= it.ended <= phase.ended]
+    within = [hold for hold in holds if phase.began <= hold.ended <= phase.ended]
     if os.environ.get("BENCH_HOLDS"):
-        for hold in sorted(within, key=lambda it: -it.cpu)[:8]:
+        for hold in sorted(within, key=lambda hold: -hold.cpu)[:8]:
             print(f"    {hold.cpu * 1e3:.1f} ({hold.wall * 1e3:.1f}) {hold.what}", file=sys.stderr)
-    longest = max(within, key=lambda it: it.cpu, default=None)
+    longest = max(within, key=lambda hold: hold.cpu, default=None)
     held = (
         ""
         if longest is None

@@ -55,14 +55,14 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rows(self) -> list[Row]:
-        return [row for it in self.measurements for row in it.rows]
+        return [row for measurement in self.measurements for row in measurement.rows]
 
     def samples(self) -> dict[tuple[str, ...], Samples]:
         """Return the samples of each row that has some, by its measurement and the texts of it and its parents."""
         return {
-            (it.name, *path): row.samples
-            for it in self.measurements
-            for path, row in paths(it.rows)
+            (measurement.name, *path): row.samples
+            for measurement in self.measurements
+            for path, row in paths(measurement.rows)
             if row.samples is not None
         }
 
@@ -80,7 +80,7 @@ def paths(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, ...], Row]]:
     for row in rows:
         text = row.what.strip()
         depth = len(row.what) - len(row.what.lstrip())
-        above = [(it, name) for it, name in above if it < depth] + [(depth, text)]
+        above = [(number, name) for number, name in above if number < depth] + [(depth, text)]
         yield tuple(name for _, name in above), row
 
 

@@ -92,7 +92,7 @@ def _unsearched(daemon: Process) -> int:
 
 def _undisturbed(busy: list[float], quiet: list[float]) -> Row:
     (p50, p99), (quiet50, quiet99) = (
-        (quantiles(it, n=100)[49], quantiles(it, n=100)[98]) for it in (busy, quiet)
+        (quantiles(row, n=100)[49], quantiles(row, n=100)[98]) for row in (busy, quiet)
     )
     return Row(
         "  one client's synced appends meanwhile",

@@ -33,7 +33,7 @@ def key(prefix: str, length: int, letters: str = ALNUM) -> Value:
 
 def password(random: Random, punctuation: str = PUNCTUATION) -> str:
     """Return a password of 10 to 20 letters, digits and punctuation: at least one of each."""
-    letters = [random.choice(it) for it in (string.ascii_letters, string.digits, punctuation)]
+    letters = [random.choice(text) for text in (string.ascii_letters, string.digits, punctuation)]
     letters += random.choices(ALNUM + punctuation, k=random.randint(7, 17))
     random.shuffle(letters)
     return "".join(letters)
@@ -41,7 +41,7 @@ def password(random: Random, punctuation: str = PUNCTUATION) -> str:
 
 def without(characters: str) -> Value:
     """Return the maker of a password without some punctuation, which a format gives another meaning."""
-    left = "".join(it for it in PUNCTUATION if it not in characters)
+    left = "".join(text for text in PUNCTUATION if text not in characters)
     return lambda random: password(random, left)
 
 
@@ -51,7 +51,7 @@ def plain(random: Random) -> str:
 
 
 def uuid(random: Random) -> str:
-    return "-".join(some(random, it, HEX) for it in (8, 4, 4, 4, 12))
+    return "-".join(some(random, name, HEX) for name in (8, 4, 4, 4, 12))
 
 
 def encoded(text: str) -> str:
@@ -66,19 +66,27 @@ def in_json(value: str) -> str:
 
 
 def with_unicode_escapes(value: str) -> str:
-    return "".join(f"\\u{ord(it):04x}" if place % 3 == 0 else in_json(it) for place, it in enumerate(value))
+    return "".join(
+        f"\\u{ord(character):04x}" if place % 3 == 0 else in_json(character)
+        for place, character in enumerate(value)
+    )
 
 
 def with_hex_escapes(value: str) -> str:
-    return "".join(f"\\x{ord(it):02x}" if place % 2 else it for place, it in enumerate(value))
+    return "".join(
+        f"\\x{ord(character):02x}" if place % 2 else character for place, character in enumerate(value)
+    )
 
 
 def with_decimal_entities(value: str) -> str:
-    return "".join(f"&#{ord(it)};" if place % 2 else html.escape(it) for place, it in enumerate(value))
+    return "".join(
+        f"&#{ord(character)};" if place % 2 else html.escape(character)
+        for place, character in enumerate(value)
+    )
 
 
 def with_hex_entities(value: str) -> str:
-    return "".join(f"&#x{ord(it):X};" for it in value)
+    return "".join(f"&#x{ord(character):X};" for character in value)
 
 
 def with_zero_width(value: str) -> str:
@@ -86,22 +94,26 @@ def with_zero_width(value: str) -> str:
 
 
 def with_joiners(value: str) -> str:
-    return "".join(it + "\u2060\u00ad" if place % 3 == 1 else it for place, it in enumerate(value))
+    return "".join(
+        character + "\u2060\u00ad" if place % 3 == 1 else character for place, character in enumerate(value)
+    )
 
 
 def in_full_width(value: str) -> str:
-    return "".join(chr(ord(it) + 0xFEE0) if "!" <= it <= "~" else it for it in value)
+    return "".join(
+        chr(ord(character) + 0xFEE0) if "!" <= character <= "~" else character for character in value
+    )
 
 
 def in_bold_letters(value: str) -> str:
     """Return the value in letters of mathematics."""
     return "".join(
-        chr(0x1D400 + ord(it) - 65)
-        if "A" <= it <= "Z"
-        else chr(0x1D41A + ord(it) - 97)
-        if "a" <= it <= "z"
-        else it
-        for it in value
+        chr(0x1D400 + ord(character) - 65)
+        if "A" <= character <= "Z"
+        else chr(0x1D41A + ord(character) - 97)
+        if "a" <= character <= "z"
+        else character
+        for character in value
     )
 
 
@@ -111,7 +123,7 @@ def with_colors(value: str) -> str:
 
 
 def with_true_colors(value: str) -> str:
-    return "".join(f"\x1b[38;2;1;2;{place}m{it}\x1b[39m" for place, it in enumerate(value))
+    return "".join(f"\x1b[38;2;1;2;{place}m{character}\x1b[39m" for place, character in enumerate(value))
 
 
 def in_percent(value: str) -> str:
@@ -119,7 +131,7 @@ def in_percent(value: str) -> str:
 
 
 def all_in_percent(value: str) -> str:
-    return "".join(f"%{ord(it):02X}" for it in value)
+    return "".join(f"%{ord(character):02X}" for character in value)
 
 
 _ESCAPE: Final = re.compile(r"\\+(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
@@ -137,4 +149,4 @@ def leaks(secret: str, text: str) -> bool:
     """Whether a text shows a part of a secret that would help to guess it: eight characters in a row, or a half."""
     length = min(8, max(4, len(secret) // 2))
     parts = {secret[start : start + length] for start in range(max(1, len(secret) - length + 1))}
-    return any(part in it for it in {text, shown(text)} for part in parts)
+    return any(part in text for text in {text, shown(text)} for part in parts)

@@ -26,11 +26,11 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             loads = [appends(new_session(daemon), "synced", each, draft=ASSISTANT) for _ in range(SESSIONS)]
             daemon.settled_cpu()
             outcomes.append(drive(daemon, loads, clients=SESSIONS, depth=1, settle=True))
-    rate = middle(it.rate for it in outcomes)
+    rate = middle(outcome.rate for outcome in outcomes)
     return [
         sampled(
             f"append synced, {SESSIONS} sessions with one client each, 1 in flight",
-            [it.rate for it in outcomes],
+            [outcome.rate for outcome in outcomes],
             "/s",
             ratio=f"{rate / middle(disk):.2f} x the disk's limit",
             limit=LIMIT,
@@ -38,8 +38,8 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             f"does nothing else, reaches {middle(threads):,.0f}/s: a change of threads for each append, twice, under "
             "one interpreter lock. The daemon also reads, places and answers each entry in a turn of its own.",
         ),
-        sampled("  server CPU per entry", [it.cpu for it in outcomes], "s"),
-        sampled("  with the work after the replies", [it.settled for it in outcomes], "s"),
+        sampled("  server CPU per entry", [outcome.cpu for outcome in outcomes], "s"),
+        sampled("  with the work after the replies", [outcome.settled for outcome in outcomes], "s"),
         sampled(f"  the disk's limit: {SESSIONS} processes, each with its own file", disk, "/s"),
         sampled("  an event loop and threads that only write and sync", threads, "/s"),
     ]

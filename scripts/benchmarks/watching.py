@@ -46,11 +46,13 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             began = time.perf_counter()
             taken = _taken_during(daemon, names, seconds)
             ended = time.perf_counter()
-    turns = [it.cpu for it in read_turns(report) if began < it.ended < ended]
+    turns = [turn.cpu for turn in read_turns(report) if began < turn.ended < ended]
     note = f"longest turn of the event loop {duration(max(turns, default=0.0))} of processor time"
     rows = []
     for name, is_append in (("request", False), ("append", True)):
-        waits = sorted(it.seconds for it in taken if began < it.at < ended and it.is_append is is_append)
+        waits = sorted(
+            sample.seconds for sample in taken if began < sample.at < ended and sample.is_append is is_append
+        )
         has_bar = not quick and not is_append
         rows.append(
             Row(

@@ -49,9 +49,9 @@ def follow_agents(terminal: Terminal, files: list[Path]) -> None:
         listed_agents(terminal) == ["claude-code", "codex", "oh-my-pi"],
     )
     terminal.run("sessiond search 'use a tool' --wait")
-    found = {it["origin"]["agent"] for it in hits(terminal, "use a tool")}
+    found = {hit["origin"]["agent"] for hit in hits(terminal, "use a tool")}
     claim("one search finds what was typed in two agents", found == {"claude-code", "codex"})
-    claim("no byte of the agents' files has changed", [it.read_bytes() for it in files] == originals)
+    claim("no byte of the agents' files has changed", [file.read_bytes() for file in files] == originals)
     claude = files[0]
     line = answer_of_claude(claude, "A kingfisher was seen just now.")
     with claude.open("ab") as file:
@@ -65,7 +65,7 @@ def follow_agents(terminal: Terminal, files: list[Path]) -> None:
 
 def answer_of_claude(file: Path, text: str) -> bytes:
     """The line with which Claude Code continues its session after the last answer in the file."""
-    line = next(it for it in reversed(file.read_bytes().splitlines()) if b"Answer number 9" in it)
+    line = next(line for line in reversed(file.read_bytes().splitlines()) if b"Answer number 9" in line)
     uuid = line.split(b'"uuid":"')[1][:36]
     parent = line.split(b'"parentUuid":"')[1][:36]
     fresh = line.replace(uuid, b"0" * 35 + b"1").replace(parent, uuid)
@@ -73,7 +73,7 @@ def answer_of_claude(file: Path, text: str) -> bytes:
 
 
 def listed_agents(terminal: Terminal) -> list[str]:
-    return sorted(it["origin"]["agent"] for it in ask(terminal, "sessiond list --json")["sessions"])
+    return sorted(session["origin"]["agent"] for session in ask(terminal, "sessiond list --json")["sessions"])
 
 
 def hits(terminal: Terminal, words: str) -> list[Any]:
@@ -82,14 +82,14 @@ def hits(terminal: Terminal, words: str) -> list[Any]:
 
 def is_gone(terminal: Terminal) -> bool:
     sessions = ask(terminal, "sessiond list --agent claude-code --json")["sessions"]
-    return any(it["origin"]["gone"] for it in sessions)
+    return any(session["origin"]["gone"] for session in sessions)
 
 
 def resume_elsewhere(terminal: Terminal, home: Path) -> None:
     """Write the session of Claude Code for Codex; if Codex is installed, go on in it."""
     heading("2. Resume: the session of Claude Code goes on in Codex")
     terminal.run(f"sessiond resume {CLAUDE[:8]} --in codex --print")
-    [written] = [it for it in (home / ".codex").rglob("rollout-*.jsonl") if CODEX not in it.name]
+    [written] = [path for path in (home / ".codex").rglob("rollout-*.jsonl") if CODEX not in path.name]
     text = written.read_text(encoding="utf-8")
     claim(
         "Codex has a new session with both sides of it", "after the summary" in text and "kingfisher" in text
@@ -109,5 +109,5 @@ def resume_elsewhere(terminal: Terminal, home: Path) -> None:
         said = agents.resume("codex", home / "demo", written.stem[-36:], QUESTION)
         claim("the answer arrives", "The heron stands in the reeds." in said)
         asked = model.request_with(QUESTION).texts("user") + model.request_with(QUESTION).texts("assistant")
-        claim("the model has received the words of Claude Code", any("kingfisher" in it for it in asked))
+        claim("the model has received the words of Claude Code", any("kingfisher" in part for part in asked))
     claim("sessiond follows that, too", soon(lambda: bool(hits(terminal, "heron stands"))))

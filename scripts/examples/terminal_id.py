@@ -39,7 +39,7 @@ def stat(pid: int) -> tuple[int, int, int, int]:
 def environ_of(pid: int) -> dict[str, str] | None:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            pairs = [it.partition(b"=") for it in file.read().split(b"\0") if it]
+            pairs = [line.partition(b"=") for line in file.read().split(b"\0") if line]
     except OSError:
         return None
     return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
@@ -95,9 +95,9 @@ def process_on_terminal() -> int | None:
         if stat(pid)[2]:
             return pid
         pid = stat(pid)[0]
-    devices = {os.fstat(it).st_rdev for it in (0, 1, 2) if os.isatty(it)}
+    devices = {os.fstat(text).st_rdev for text in (0, 1, 2) if os.isatty(text)}
     row = row_by_environment()
-    for pid in [int(it.name) for it in os.scandir("/proc") if it.name.isdigit()]:
+    for pid in [int(item.name) for item in os.scandir("/proc") if item.name.isdigit()]:
         facts = stat(pid)
         if facts[1] == pid and (facts[2] in devices or (facts[2] and is_pane(pid, facts[0], row))):
             return pid
@@ -109,7 +109,7 @@ def is_pane(pid: int, parent: int, row: Row | None) -> bool:
     if row is None or server(row, os.environ) != str(parent):
         return False
     given = environ_of(pid) or {}
-    return all(given.get(it) == os.environ.get(it) for it in row[1:3] if it)
+    return all(given.get(text) == os.environ.get(text) for text in row[1:3] if text)
 
 
 def device_name(device: int) -> str:
@@ -145,11 +145,11 @@ def identity() -> str | None:
                     if number == str(parent):
                         return name(row, given)
                 elif inherited is not None and any(
-                    given.get(it) != inherited.get(it) for it in row[1:3] if it
+                    given.get(text) != inherited.get(text) for text in row[1:3] if text
                 ):
                     return name(row, given)
             return tty
-    elif device := next((os.ttyname(it) for it in (0, 2, 1) if os.isatty(it)), None):
+    elif device := next((os.ttyname(text) for text in (0, 2, 1) if os.isatty(text)), None):
         # A terminal that leads no session: there is nothing but its name and the session of this process.
         tty = f"tty:{device.removeprefix('/dev/').replace('/', '-')}@{stat(eldest(os.getpid()))[3]}"
     named = row_by_environment()
@@ -159,7 +159,7 @@ def identity() -> str | None:
 def legal(text: str) -> str:
     allowed = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%@+:-"
     raw = os.fsencode(text)
-    name = "".join(chr(it) if it in allowed else f"%{it:02X}" for it in raw)
+    name = "".join(chr(number) if number in allowed else f"%{number:02X}" for number in raw)
     if name.startswith("."):
         name = "%2E" + name[1:]
     return name if len(name) <= 128 else f"{name[:119]}+{binascii.crc32(raw):08x}"

@@ -66,18 +66,22 @@ def asked_of_clients() -> list[Answered]:
 def notifications() -> list[Example]:
     """Every notification that the daemon sends."""
     return [
-        it for it in examples() if not it.from_client and "method" in it.message and "id" not in it.message
+        example
+        for example in examples()
+        if not example.from_client and "method" in example.message and "id" not in example.message
     ]
 
 
 def _with_replies(*, from_client: bool) -> list[Answered]:
-    messages = [it for it in examples() if "id" in it.message]
+    messages = [example for example in examples() if "id" in example.message]
     replies = {
-        it.message["id"]: it
-        for it in messages
-        if it.from_client is not from_client and "method" not in it.message
+        message.message["id"]: message
+        for message in messages
+        if message.from_client is not from_client and "method" not in message.message
     }
-    requests = [it for it in messages if it.from_client is from_client and "method" in it.message]
+    requests = [
+        message for message in messages if message.from_client is from_client and "method" in message.message
+    ]
     return [Answered(request, replies[request.message["id"]]) for request in requests]
 
 

@@ -106,11 +106,13 @@ def _repeatable(schema: JsonSchema) -> str:
 
 
 def _error_details(errors: JsonSchema) -> str:
-    kinds = {kind: it["details"] for kind, it in errors.items() if "$ref" in it["details"]}
+    kinds = {kind: error["details"] for kind, error in errors.items() if "$ref" in error["details"]}
     rows = "".join(f"\n---@field {kind} {type_name(details)}" for kind, details in kinds.items())
     return f"---The type of `details` for each error kind that has any.\n---@class (exact) sessiond.ErrorDetails{rows}"
 
 
 def _error_codes(errors: JsonSchema) -> str:
-    rows = "".join(f"  {kind} = {it['code']}, -- {it['description']}\n" for kind, it in errors.items())
+    rows = "".join(
+        f"  {kind} = {error['code']}, -- {error['description']}\n" for kind, error in errors.items()
+    )
     return f"---@type table<sessiond.ErrorKind, integer>\nM.error_codes = {{\n{rows}}}"

@@ -112,21 +112,21 @@ def type_name(field: JsonSchema) -> str:
 
 def _overview(messages: JsonSchema, title: str) -> str:
     rows = (
-        f"| [`{name}`](#{_anchor(name)}) | {_first_sentence(it['description'])}{_marked(it)} |"
-        for name, it in messages.items()
+        f"| [`{name}`](#{_anchor(name)}) | {_first_sentence(message['description'])}{_marked(message)} |"
+        for name, message in messages.items()
     )
     return _table((title, "what it does"), rows)
 
 
 def _errors(errors: JsonSchema) -> str:
     rows = []
-    for kind, it in errors.items():
-        again = "yes" if it["retryable"] else "no"
-        details = type_name(it["details"]) if "$ref" in it["details"] else ""
+    for kind, error in errors.items():
+        again = "yes" if error["retryable"] else "no"
+        details = type_name(error["details"]) if "$ref" in error["details"] else ""
         rows.append(
-            f"| `{kind}` | {it['code']} | {again} | {it['description']} | {it['action']} | {details} |"
+            f"| `{kind}` | {error['code']} | {again} | {error['description']} | {error['action']} | {details} |"
         )
-    general = ", ".join(f"`{kind}`" for kind, it in errors.items() if it["general"])
+    general = ", ".join(f"`{kind}`" for kind, error in errors.items() if error["general"])
     return (
         _table(("kind", "code", "retryable", "means", "what to do", "details"), rows)
         + f"\n\nAny request may fail with {general}. The further errors of a method are listed with it."
@@ -144,7 +144,10 @@ def _problems() -> str:
 
 
 def _findings() -> str:
-    rows = (f"| `{kind}` | {it.severity} | {it.means} | {it.fixes or ''} |" for kind, it in KINDS.items())
+    rows = (
+        f"| `{kind}` | {of_kind.severity} | {of_kind.means} | {of_kind.fixes or ''} |"
+        for kind, of_kind in KINDS.items()
+    )
     return _table(("kind", "severity", "means", "`fix`"), rows)
 
 
@@ -188,8 +191,8 @@ def _marked(message: JsonSchema) -> str:
 
 def _details(errors: JsonSchema) -> list[str]:
     """The types of the details of errors, each once."""
-    references = [it["details"]["$ref"] for it in errors.values() if "$ref" in it["details"]]
-    return [it.rpartition("/")[2] for it in dict.fromkeys(references)]
+    references = [error["details"]["$ref"] for error in errors.values() if "$ref" in error["details"]]
+    return [reference.rpartition("/")[2] for reference in dict.fromkeys(references)]
 
 
 def _shapes(definitions: JsonSchema) -> list[str]:

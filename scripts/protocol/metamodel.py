@@ -20,21 +20,30 @@ def render(schema: JsonSchema) -> MetaModel:
     return {
         "metaData": {"version": str(schema["protocolVersion"])},
         "requests": [
-            *(_request(name, it, "clientToServer") for name, it in schema["methods"].items()),
-            *(_request(name, it, "serverToClient") for name, it in schema["clientMethods"].items()),
+            *(_request(name, method, "clientToServer") for name, method in schema["methods"].items()),
+            *(_request(name, schema, "serverToClient") for name, schema in schema["clientMethods"].items()),
         ],
         "notifications": [
-            *(_notification(name, it, "serverToClient") for name, it in schema["notifications"].items()),
-            *(_notification(name, it, "both") for name, it in schema["bothWays"].items()),
+            *(
+                _notification(name, schema, "serverToClient")
+                for name, schema in schema["notifications"].items()
+            ),
+            *(_notification(name, schema, "both") for name, schema in schema["bothWays"].items()),
         ],
-        "structures": [_structure(name, it) for name, it in definitions.items() if "properties" in it],
+        "structures": [
+            _structure(name, definition)
+            for name, definition in definitions.items()
+            if "properties" in definition
+        ],
         "enumerations": [
-            _enumeration(name, it, definitions) for name, it in definitions.items() if is_enumeration(it)
+            _enumeration(name, definition, definitions)
+            for name, definition in definitions.items()
+            if is_enumeration(definition)
         ],
         "typeAliases": [
-            {"name": name, "type": type_of(it), "documentation": it["description"]}
-            for name, it in definitions.items()
-            if "properties" not in it and not is_enumeration(it)
+            {"name": name, "type": type_of(definition), "documentation": definition["description"]}
+            for name, definition in definitions.items()
+            if "properties" not in definition and not is_enumeration(definition)
         ],
     }
 
@@ -42,9 +51,9 @@ def render(schema: JsonSchema) -> MetaModel:
 def type_of(field: JsonSchema) -> MetaModel:
     """Return a field's type in the form of the meta model."""
     if is_open(field):
-        (reference,) = (it for it in without_null(field) if "$ref" in it)
-        options = [reference, *(it for it in field["anyOf"] if it.get("type") == "null")]
-        return _or([type_of(it) for it in options])
+        (reference,) = (schema for schema in without_null(field) if "$ref" in schema)
+        options = [reference, *(schema for schema in field["anyOf"] if schema.get("type") == "null")]
+        return _or([type_of(schema) for schema in options])
     match field:
         case {"$ref": target}:
             return {"kind": "reference", "name": str(target).rpartition("/")[2]}
@@ -68,7 +77,7 @@ def type_of(field: JsonSchema) -> MetaModel:
 
 
 def _or(options: list[MetaModel]) -> MetaModel:
-    different = [it for place, it in enumerate(options) if it not in options[:place]]
+    different = [schema for place, schema in enumerate(options) if schema not in options[:place]]
     return different[0] if len(different) == 1 else {"kind": "or", "items": different}
 
 
@@ -103,10 +112,10 @@ def _remarks(message: JsonSchema) -> MetaModel:
 
 def _structure(name: str, definition: JsonSchema) -> MetaModel:
     properties = []
-    for field, it in definition["properties"].items():
+    for field, schema in definition["properties"].items():
         optional = {} if field in definition["required"] else {"optional": True}
-        documentation = {"documentation": text} if (text := notes(it)) else {}
-        properties.append({"name": field, "type": type_of(it), **optional, **documentation})
+        documentation = {"documentation": text} if (text := notes(schema)) else {}
+        properties.append({"name": field, "type": type_of(schema), **optional, **documentation})
     return {"name": name, "properties": properties, "documentation": definition["description"]}
 
 
@@ -130,5 +139,5 @@ def _is_open_somewhere(name: str, part: object) -> bool:
     if isinstance(part, dict):
         if is_open(part) and {"$ref": f"#/$defs/{name}"} in part["anyOf"]:
             return True
-        return any(_is_open_somewhere(name, it) for it in part.values())
-    return isinstance(part, list) and any(_is_open_somewhere(name, it) for it in part)
+        return any(_is_open_somewhere(name, schema) for schema in part.values())
+    return isinstance(part, list) and any(_is_open_somewhere(name, schema) for schema in part)

@@ -43,7 +43,7 @@ def is_enumeration(definition: JsonSchema) -> bool:
 def repeatable(schema: JsonSchema) -> list[str]:
     """The methods whose params take a `commandId`."""
     params = {name: method["params"]["$ref"].rpartition("/")[2] for name, method in schema["methods"].items()}
-    return [name for name, it in params.items() if "commandId" in schema["$defs"][it]["properties"]]
+    return [name for name, value in params.items() if "commandId" in schema["$defs"][value]["properties"]]
 
 
 def constant(name: str) -> str:

@@ -14,7 +14,7 @@ _SCHEMAS = "#/components/schemas/"
 
 def render(schema: JsonSchema) -> dict[str, Any]:
     """Return the OpenRPC document."""
-    examples = [it for it in answered() if it.method in schema["methods"]]
+    examples = [answer for answer in answered() if answer.method in schema["methods"]]
     return {
         "openrpc": "1.3.2",
         "info": {
@@ -22,10 +22,10 @@ def render(schema: JsonSchema) -> dict[str, Any]:
             "version": f"{schema['protocolVersion']}.0.0",
             "description": schema["description"],
         },
-        "methods": [_method(name, it, schema, examples) for name, it in schema["methods"].items()],
+        "methods": [_method(name, method, schema, examples) for name, method in schema["methods"].items()],
         "components": {
-            "schemas": {name: _moved(it) for name, it in schema["$defs"].items()},
-            "errors": {kind: _error(kind, it) for kind, it in schema["errors"].items()},
+            "schemas": {name: _moved(schema) for name, schema in schema["$defs"].items()},
+            "errors": {kind: _error(kind, schema) for kind, schema in schema["errors"].items()},
         },
     }
 
@@ -33,7 +33,7 @@ def render(schema: JsonSchema) -> dict[str, Any]:
 def _method(name: str, method: JsonSchema, schema: JsonSchema, examples: list[Answered]) -> dict[str, Any]:
     params = schema["$defs"][method["params"]["$ref"].rpartition("/")[2]]
     summary, _, description = method["description"].partition("\n\n")
-    kinds = [*method["errors"], *(kind for kind, it in schema["errors"].items() if it["general"])]
+    kinds = [*method["errors"], *(kind for kind, schema in schema["errors"].items() if schema["general"])]
     stability = {"x-stability": method["stability"]} if "stability" in method else {}
     return {
         "name": name,
@@ -41,12 +41,16 @@ def _method(name: str, method: JsonSchema, schema: JsonSchema, examples: list[An
         "description": description or summary,
         "paramStructure": "by-name",
         "params": [
-            {"name": field, "required": field in params["required"], "schema": _moved(it)}
-            for field, it in params["properties"].items()
+            {"name": field, "required": field in params["required"], "schema": _moved(item)}
+            for field, item in params["properties"].items()
         ],
         "result": {"name": method["result"]["$ref"].rpartition("/")[2], "schema": _moved(method["result"])},
         "errors": [{"$ref": f"#/components/errors/{kind}"} for kind in dict.fromkeys(kinds)],
-        "examples": [_example(it) for it in examples if it.method == name and "result" in it.reply.message],
+        "examples": [
+            _example(example)
+            for example in examples
+            if example.method == name and "result" in example.reply.message
+        ],
         **stability,
     }
 
@@ -67,9 +71,10 @@ def _error(kind: str, error: JsonSchema) -> dict[str, Any]:
 def _moved(part: Any) -> Any:
     """Return a schema whose references lead to the components of the document."""
     if isinstance(part, list):
-        return [_moved(it) for it in part]
+        return [_moved(schema) for schema in part]
     if not isinstance(part, dict):
         return part
     return {
-        key: it.replace("#/$defs/", _SCHEMAS) if key == "$ref" else _moved(it) for key, it in part.items()
+        key: schema.replace("#/$defs/", _SCHEMAS) if key == "$ref" else _moved(schema)
+        for key, schema in part.items()
     }

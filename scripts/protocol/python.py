@@ -124,9 +124,9 @@ def _imports(body: str, topic: Topic) -> str:
         lines = []
         for start, names in group:
             used = [
-                it
-                for it in names
-                if " as " in it or it == topic.base or re.search(rf"(?<![.\w]){it}\b", code)
+                name
+                for name in names
+                if " as " in name or name == topic.base or re.search(rf"(?<![.\w]){name}\b", code)
             ]
             if used:
                 lines.append(start + ", ".join(used))
@@ -138,20 +138,20 @@ def _imports(body: str, topic: Topic) -> str:
 def _coroutine(call: Call, schema: JsonSchema) -> str:
     method: m.Method[Any, Any] = getattr(m, call.method)
     params = _params(method.params, call)
-    by_name = {it.name: it for it in params}
+    by_name = {param.name: param for param in params}
     placed = [by_name[name] for name in call.places]
-    named = [it for it in params if it not in placed and it.name != call.spread]
-    arguments = ["self", *(it.declaration for it in placed)]
+    named = [param for param in params if param not in placed and param.name != call.spread]
+    arguments = ["self", *(parameter.declaration for parameter in placed)]
     if call.spread:
         arguments.append(f"*{call.spread}: str")
     elif named:
         arguments.append("*")
-    arguments += [it.declaration for it in named]
+    arguments += [parameter.declaration for parameter in named]
     decoded = _DECODED.get(method.result.__name__)
     returned = decoded or f"t.{method.result.__name__}"
     head = f"    async def {call.name}(self) -> {returned}:"
     if len(arguments) > 1:
-        listed = "".join(f"        {it},\n" for it in arguments)
+        listed = "".join(f"        {argument},\n" for argument in arguments)
         head = f"    async def {call.name}(\n{listed}    ) -> {returned}:"
     doc = textwrap.indent(
         _documentation(method, call, [*placed, *_spread(by_name, call), *named], schema), " " * 8
@@ -170,10 +170,10 @@ def _body(method: m.Method[Any, Any], call: Call, params: list[_Param], decoded:
         if decoded
         else f"self.call(m.{call.method}, params)"
     )
-    fields = "".join(f"    {it.name}={it.value},\n" for it in params)
+    fields = "".join(f"    {param.name}={param.value},\n" for param in params)
     lines = f"params = {struct}(\n{fields})\n" if params else f"params = {struct}()\n"
     lines += f"return await {asked}"
-    if any(it.is_progress for it in params):
+    if any(param.is_progress for param in params):
         lines = "with self._link.progress_token(progress) as token:\n" + textwrap.indent(lines, " " * 4)
     return textwrap.indent(lines, " " * 8)
 
@@ -184,11 +184,11 @@ def _params(struct: type[t.Wire], call: Call) -> list[_Param]:
     source = inspect.getsource(module)
     for node in ast.parse(source).body:
         if isinstance(node, ast.ClassDef) and node.name == struct.__name__:
-            fields = [it for it in node.body if isinstance(it, ast.AnnAssign)]
-            found = [_Param(it, source, module, call) for it in fields]
-            if [it.name for it in found] != [it.name for it in msgspec.structs.fields(struct)]:
+            fields = [statement for statement in node.body if isinstance(statement, ast.AnnAssign)]
+            found = [_Param(field, source, module, call) for field in fields]
+            if [part.name for part in found] != [field.name for field in msgspec.structs.fields(struct)]:
                 raise Unwritable(f"{struct.__name__}, which has inherited fields,")
-            return [it for it in found if it.name not in call.without]
+            return [part for part in found if part.name not in call.without]
     raise Unwritable(struct.__name__)
 
 
@@ -221,7 +221,7 @@ def _named(name: str, kind: Any) -> str:
     if hasattr(t, name):
         return f"t.{name}"
     if get_origin(kind) is Literal:
-        return f"Literal[{', '.join(msgspec.json.encode(it).decode() for it in get_args(kind))}]"
+        return f"Literal[{', '.join(msgspec.json.encode(arg).decode() for arg in get_args(kind))}]"
     if name == "ProgressToken":
         return name
     raise Unwritable(name)
@@ -234,18 +234,21 @@ def _documentation(method: m.Method[Any, Any], call: Call, params: list[_Param],
     if len(summary) >= _WIDTH:
         summary, _, more = summary.partition(". ")
         summary, rest = f"{summary}.", f"{more}\n\n{rest}"
-    parts = [summary, *(_wrapped(_in_python(it, wire), 0) for it in rest.split("\n\n") if it.strip())]
+    parts = [summary, *(_wrapped(_in_python(text, wire), 0) for text in rest.split("\n\n") if text.strip())]
     is_stable = method.stability == "stable"
     parts.append(f"Method `{method.name}`." if is_stable else f"Method `{method.name}`, {method.stability}.")
     fields = schema["$defs"][method.params.__name__]["properties"]
-    encoded = {it.name: it.encode_name for it in msgspec.structs.fields(method.params)}
-    rows = [_wrapped(f"{it.argument}: {_said(it, fields[encoded[it.name]], call, wire)}", 4) for it in params]
+    encoded = {field.name: field.encode_name for field in msgspec.structs.fields(method.params)}
+    rows = [
+        _wrapped(f"{param.argument}: {_said(param, fields[encoded[param.name]], call, wire)}", 4)
+        for param in params
+    ]
     if rows:
         parts.append("Args:\n" + "\n".join(rows))
     result, _, details = inspect.cleandoc(method.result.__doc__ or "").partition("\n\n")
     returned = " ".join(_in_python(f"{result} {details}", wire).split())
     parts.append("Returns:\n" + _wrapped(returned, 4, hanging=False))
-    parts.append("Raises:\n" + "\n".join(_wrapped(it, 4) for it in _raised(method)))
+    parts.append("Raises:\n" + "\n".join(_wrapped(text, 4) for text in _raised(method)))
     return '"""' + "\n\n".join(parts) + '\n"""'
 
 
@@ -255,7 +258,7 @@ def _said(param: _Param, field: JsonSchema, call: Call, wire: dict[str, str]) ->
     said = [_in_python(field.get("description", ""), wire), bounds(field).partition(" matching ")[0]]
     if call.in_this_folder and param.name == "cwd":
         said.append("default: the folder of this process")
-    return " ".join(f"{it[0].upper()}{it[1:].rstrip('.')}." for it in said if it)
+    return " ".join(f"{part[0].upper()}{part[1:].rstrip('.')}." for part in said if part)
 
 
 def _raised(method: m.Method[Any, Any]) -> list[str]:
@@ -272,7 +275,7 @@ def _raised(method: m.Method[Any, Any]) -> list[str]:
 
 def _wire_names(schema: JsonSchema) -> dict[str, str]:
     """Name of a field on the wire -> its name in Python."""
-    names = {name for it in schema["$defs"].values() for name in it.get("properties", ())}
+    names = {name for item in schema["$defs"].values() for name in item.get("properties", ())}
     return {name: re.sub(r"([A-Z])", r"_\1", name).lower() for name in names if not name.islower()}
 
 
@@ -283,7 +286,7 @@ def _in_python(text: str, wire: dict[str, str]) -> str:
     def renamed(match: re.Match[str]) -> str:
         if "/" in match[0]:
             return match[0]  # a method, or an example
-        return re.sub(r"[A-Za-z]+", lambda it: names.get(it[0], it[0]), match[0])
+        return re.sub(r"[A-Za-z]+", lambda row: names.get(row[0], row[0]), match[0])
 
     return re.sub(r"\bnull\b", "None", re.sub(r"`[^`]+`", renamed, text))
 

@@ -57,7 +57,7 @@ def type_name(field: JsonSchema) -> str:
         case {"anyOf": options} | {"oneOf": options}:
             names = dict.fromkeys(type_name(option) for option in options)
             if is_open(field):  # the intersection keeps the known values in completions
-                names = dict.fromkeys("(string & {})" if it == "string" else it for it in names)
+                names = dict.fromkeys("(string & {})" if schema == "string" else schema for schema in names)
             return "unknown" if "unknown" in names else " | ".join(names)
         case {"enum": values}:
             return _union(values)
@@ -86,7 +86,9 @@ def _definition(name: str, definition: JsonSchema) -> str:
         return f"{comment}export type {name} = {alias};"
     if not definition["properties"] and "patternProperties" not in definition:
         return f"{comment}export type {name} = Record<string, never>;"
-    fields = [_field(field, it, definition["required"]) for field, it in definition["properties"].items()]
+    fields = [
+        _field(field, schema, definition["required"]) for field, schema in definition["properties"].items()
+    ]
     if definition.get("additionalProperties"):
         fields.append("  [field: string]: unknown;\n")
     if "patternProperties" in definition:
@@ -138,20 +140,21 @@ def _repeatable(schema: JsonSchema) -> str:
 
 def _error_codes(errors: JsonSchema) -> str:
     rows = "".join(
-        f"{_comment(it['description'], '  ')}  {kind}: {it['code']},\n" for kind, it in errors.items()
+        f"{_comment(schema['description'], '  ')}  {kind}: {schema['code']},\n"
+        for kind, schema in errors.items()
     )
     return f"export const errorCodes = {{\n{rows}}} as const satisfies Record<ErrorKind, number>;"
 
 
 def _error_details(errors: JsonSchema) -> str:
-    rows = "".join(f"  {kind}: {type_name(it['details'])};\n" for kind, it in errors.items())
+    rows = "".join(f"  {kind}: {type_name(schema['details'])};\n" for kind, schema in errors.items())
     comment = _comment("The type of `details` for each error kind.")
     return f"{comment}export interface ErrorDetails {{\n{rows}}}"
 
 
 def _entry_types(definitions: JsonSchema) -> str:
     known = (definitions[type_name(option)] for option in definitions["KnownEntry"]["oneOf"])
-    rows = "".join(f"  {literal(it['properties']['type']['const'])},\n" for it in known)
+    rows = "".join(f"  {literal(schema['properties']['type']['const'])},\n" for schema in known)
     return f'export const entryTypes = [\n{rows}] as const satisfies readonly KnownEntry["type"][];'
 
 

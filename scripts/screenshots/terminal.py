@@ -63,7 +63,7 @@ def write_commands(
     """Draw commands and what they print on a terminal into an SVG file."""
     rows: list[list[Cell]] = []
     for words in commands:
-        shown = " ".join(f'"{it}"' if " " in it else it for it in ("sessiond", *words))
+        shown = " ".join(f'"{text}"' if " " in text else text for text in ("sessiond", *words))
         home = str(shell.folder.parent)
         home = str(shell.folder.parent)
         printed = shell(*words, FORCE_COLOR="1", COLUMNS=str(columns), HOME=home).out.replace(home, "~")
@@ -71,8 +71,10 @@ def write_commands(
         console = Console(width=columns, color_system="truecolor", force_terminal=True)
         for line in text.wrap(console, columns):
             line.pad_right(columns - line.cell_len)
-            segments = [it for it in line.render(console) if it.text != "\n"]
-            rows.append([cell for it in segments for cell in _cells_of(it.text, it.style, colors)])
+            segments = [segment for segment in line.render(console) if segment.text != "\n"]
+            rows.append(
+                [cell for segment in segments for cell in _cells_of(segment.text, segment.style, colors)]
+            )
     path.write_text(picture(rows, _number(colors.background_color)), encoding="utf-8")
 
 

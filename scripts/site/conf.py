@@ -41,7 +41,7 @@ _CONTENTS = {
         "How it works": ["daemon/ARCHITECTURE", "daemon/CODE_MAP", "daemon/SCREENS", "daemon/PERFORMANCE",
                          "daemon/RELIABILITY", _DECISIONS, "SECURITY", "CONTRIBUTING"],
     },
-    _DECISIONS: {"": sorted(it.stem for it in (ROOT / "daemon/decisions").glob("[0-9]*.md"))},
+    _DECISIONS: {"": sorted(path.stem for path in (ROOT / "daemon/decisions").glob("[0-9]*.md"))},
 }  # fmt: skip
 """The documents below a document, under headings. Sphinx takes them from the text, where a forge would show them."""
 
