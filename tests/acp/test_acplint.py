@@ -44,4 +44,4 @@ def test_acplint_finds_no_fault_but_its_own(can: str, home: Locations, tmp_path:
     )
     results = json.loads(report.read_text(encoding="utf-8"))["results"]
     assert len(results) > 15
-    assert {it["name"] for it in results if it["status"] == "FAIL"} == OWN_FAULTS
+    assert {result["name"] for result in results if result["status"] == "FAIL"} == OWN_FAULTS

@@ -20,4 +20,4 @@ async def test_an_agent_whose_watchdog_cannot_run_is_ended(
     monkeypatch.setattr(agent_process, "WATCHDOG", (str(tmp_path / "no-shell"),))
     with pytest.raises(AgentNotStarted):
         await AgentProcess.start([sys.executable, "-c", AGENT, str(tmp_path)])
-    assert [it for it in processes_below(os.getpid()) if str(tmp_path) in command_of(it)] == []
+    assert [process for process in processes_below(os.getpid()) if str(tmp_path) in command_of(process)] == []

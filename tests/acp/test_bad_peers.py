@@ -114,7 +114,7 @@ def test_messages_of_odd_shapes_stop_nothing(home: Locations, tmp_path: Path) ->
         for line in of_editor:
             editor.send_line(line)
         for number in range(1, 5):
-            wait_until(lambda it=f"odd-{number}": any(m.get("id") == it for m in editor.messages()))  # type: ignore[misc]
+            wait_until(lambda item=f"odd-{number}": any(m.get("id") == item for m in editor.messages()))  # type: ignore[misc]
         assert editor.prompt(session, "\n".join(of_agent).replace("ID", session))["stopReason"] == "end_turn"
         assert editor.prompt(session, "say fine")["stopReason"] == "end_turn"
         assert editor.said() == "fine"
@@ -172,4 +172,4 @@ class _Rest:
 
 def _memory_mib(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
-    return next(int(it.split()[1]) for it in lines if it.startswith("VmHWM")) >> 10
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) >> 10

@@ -59,7 +59,7 @@ async def test_the_python_library_makes_a_turn_and_calls_all_methods_of_sessions
         turn = await agent.prompt(session_id=session, prompt=[acp.text_block(PROMPT)])
         assert turn.stop_reason == "end_turn"
         live, editor.updates = editor.updates, []
-        assert [it.session_id for it in (await agent.list_sessions(cwd=cwd)).sessions] == [session]
+        assert [info.session_id for info in (await agent.list_sessions(cwd=cwd)).sessions] == [session]
         await agent.close_session(session_id=session)
         await agent.load_session(cwd=cwd, session_id=session, mcp_servers=[])
         assert editor.updates == ["user_message_chunk", *live[:4], "tool_call", live[4]]

@@ -43,7 +43,7 @@ def test_lines_pass_in_both_directions_as_they_were_written(home: Locations, tmp
             b'"id":"a-1" ,"jsonrpc":"2.0","method":"echo","_x":1}\n'
         )
         editor.send_line(odd)
-        wait_until(lambda: any(it.get("id") == "a-1" for it in editor.messages()))
+        wait_until(lambda: any(message.get("id") == "a-1" for message in editor.messages()))
         note = b'{"jsonrpc":"2.0","method":"_vendor/note","params":[1,2]}\n'
         editor.send_line(note)
         sent = '{"method":"_vendor/hello", "jsonrpc":"2.0","params":{"n":1.0}}'
@@ -70,7 +70,7 @@ def test_a_line_that_is_no_message_is_answered_and_the_connection_goes_on(
     with an_editor(home, "--", *scripted_agent()) as editor:
         session = editor.start(tmp_path)
         editor.send_line(line)
-        wait_until(lambda: any(it.get("error", {}).get("code") == code for it in editor.messages()))
+        wait_until(lambda: any(message.get("error", {}).get("code") == code for message in editor.messages()))
         assert editor.prompt(session, "say still here")["stopReason"] == "end_turn"
 
 
@@ -170,7 +170,9 @@ def test_a_killed_proxy_leaves_no_process_of_an_agent_that_ignores_the_end_of_it
     with an_editor(home, "--", *scripted_agent()) as editor:
         session = editor.start(tmp_path)
         editor.begin_prompt(session, "say so far\ndeaf")
-        wait_until(lambda: any("sleep" in command_of(it) for it in processes_below(editor.process.pid)))
+        wait_until(
+            lambda: any("sleep" in command_of(process) for process in processes_below(editor.process.pid))
+        )
         below = processes_below(editor.process.pid)
         editor.kill()
         wait_until(lambda: not any(map(is_running, below)))
@@ -247,4 +249,4 @@ def test_the_answer_of_an_agent_keeps_the_type_of_an_id(home: Locations, tmp_pat
         for request_id in ids:
             editor.send({"jsonrpc": "2.0", "id": request_id, "method": "echo", "params": {"of": request_id}})
             assert editor.answer(request_id) == {"of": request_id}
-        assert [json.loads(it)["id"] for it in editor.lines[-3:]] == ids
+        assert [json.loads(line)["id"] for line in editor.lines[-3:]] == ids

@@ -79,7 +79,7 @@ def on(session: str, project: Path) -> dict[str, Any]:
 def texts(home: Locations, session: str) -> list[str]:
     """The prompts and answers that are stored; adapters put warnings in front of answers."""
     known = [text for pair in ANSWERS.items() for text in pair]
-    return [it for _, text in spoken(stored(home, session)) for it in known if text.endswith(it)]
+    return [part for _, text in spoken(stored(home, session)) for part in known if text.endswith(part)]
 
 
 @pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
@@ -109,7 +109,7 @@ def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes_and_
     with an_editor(home, *words(name), **env) as editor:
         initialize(editor)
         assert session in [
-            it["sessionId"] for it in editor.call("session/list", cwd=str(project))["sessions"]
+            listed["sessionId"] for listed in editor.call("session/list", cwd=str(project))["sessions"]
         ]
         editor.call("session/load", **on(session, project))
         wait_until(lambda: editor.said().endswith(ANSWERS[FIRST]))
@@ -121,7 +121,7 @@ def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes_and_
         editor.prompt(session, THIRD)
         heard = model.request_with(THIRD).texts("assistant")
         assert {ANSWERS[FIRST], ANSWERS[SECOND]} <= set(heard)
-    assert texts(home, session) == [it for pair in ANSWERS.items() for it in pair]
+    assert texts(home, session) == [text for pair in ANSWERS.items() for text in pair]
     with connect_blocking(locations=home) as daemon:
 
         def counted() -> tuple[int, int]:
@@ -141,7 +141,8 @@ def test_a_session_is_recorded_while_it_runs_and_goes_on_in_later_processes_and_
         assert len(hits) == 1
     if name == "gemini":
         assert any(
-            all(it in file.read_text("utf-8") for it in ANSWERS) for file in agents.session_files(name)
+            all(answer in file.read_text("utf-8") for answer in ANSWERS)
+            for file in agents.session_files(name)
         )
 
 
@@ -159,16 +160,18 @@ def test_two_editors_have_one_session_of_opencode_and_one_is_killed_in_the_middl
         initialize(first)
         session = str(first.call("session/new", cwd=str(project), mcpServers=[])["sessionId"])
         first.prompt(session, FIRST)
-        assert [it["sessionId"] for it in first.call("session/list", cwd=str(project))["sessions"]] == [
-            session
-        ]
+        assert [
+            listed["sessionId"] for listed in first.call("session/list", cwd=str(project))["sessions"]
+        ] == [session]
         # Only now: two of OpenCode that make its database at the same time may fail.
         second = editors.enter_context(an_editor(home, "opencode", **env))
         initialize(second)
         second.call("session/load", **on(session, project))
         assert second.said() == ANSWERS[FIRST]
         first.begin_prompt(session, SECOND)
-        wait_until(lambda: any(it.get("status") == "completed" for it in second.updates("tool_call_update")))
+        wait_until(
+            lambda: any(update.get("status") == "completed" for update in second.updates("tool_call_update"))
+        )
         first.kill()
         gate.set()
         assert second.said("user_message_chunk") == FIRST + SECOND

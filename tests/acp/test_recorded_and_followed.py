@@ -62,8 +62,8 @@ class Recording:
 async def on_path(peer: Peer) -> list[str]:
     """The texts of the messages on the path to the leaf."""
     entries = entries_of(await peer.call("session/path", sessionId=SESSION))
-    contents: list[Any] = [it["message"]["content"] for it in entries if it["type"] == "message"]
-    return [it if isinstance(it, str) else it[0]["text"] for it in contents]
+    contents: list[Any] = [entry["message"]["content"] for entry in entries if entry["type"] == "message"]
+    return [content if isinstance(content, str) else content[0]["text"] for content in contents]
 
 
 async def test_recorded_messages_are_not_imported_again(agents_home: Path, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ async def test_a_file_that_gemini_begins_anew_moves_no_leaf_of_a_recorded_sessio
 
 async def _has_entry(peer: Peer, entry_id: str) -> bool:
     return any(
-        it["id"] == entry_id for it in entries_of(await peer.call("session/entries", sessionId=SESSION))
+        entry["id"] == entry_id for entry in entries_of(await peer.call("session/entries", sessionId=SESSION))
     )
 
 

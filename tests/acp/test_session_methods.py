@@ -46,7 +46,9 @@ def test_an_agent_without_a_list_has_its_sessions_listed_from_what_is_stored(
 def test_the_list_of_an_agent_that_has_one_is_its_own(home: Locations, tmp_path: Path) -> None:
     with an_editor(home, *start(home, tmp_path, ALL)) as editor:
         editor.start(tmp_path)
-        assert [it["title"] for it in editor.call("session/list")["sessions"]] == ["the agent's own"]
+        assert [session["title"] for session in editor.call("session/list")["sessions"]] == [
+            "the agent's own"
+        ]
 
 
 def test_a_load_by_the_agent_is_forwarded_and_its_replay_is_not_stored_again(
@@ -88,18 +90,20 @@ def test_an_agent_that_cannot_load_is_given_the_conversation_and_the_editor_sees
     with an_editor(home, *start(home, tmp_path)) as editor:
         begin(editor)
         editor.call("session/load", sessionId=session, cwd=str(tmp_path), mcpServers=[])
-        assert [it["sessionUpdate"] for it in editor.updates()] == [
+        assert [update["sessionUpdate"] for update in editor.updates()] == [
             "user_message_chunk", "agent_message_chunk", "tool_call", "tool_call_update", "agent_message_chunk",
         ]  # fmt: skip
         assert editor.said() == "The heron stands.It flies."
         editor.prompt(session, "say Once more.")
-        assert {it["params"]["sessionId"] for it in editor.messages() if "params" in it} == {session}
+        assert {message["params"]["sessionId"] for message in editor.messages() if "params" in message} == {
+            session
+        }
         editor.prompt(session, "say And again.")
     assert [text for _, text in spoken(stored(home, session))][-4:] == [
         "say Once more.", "Once more.", "say And again.", "And again.",
     ]  # fmt: skip
     [first, second] = [
-        it for it in (tmp_path / "log").read_bytes().splitlines() if b"gain." in it or b"more." in it
+        line for line in (tmp_path / "log").read_bytes().splitlines() if b"gain." in line or b"more." in line
     ]
     assert b"<transcript>" in first
     assert b"It flies." in first

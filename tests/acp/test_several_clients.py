@@ -18,7 +18,7 @@ def test_an_editor_that_attaches_sees_the_past_and_both_see_what_follows(
         second.prompt(session, "say Two.")
         first.prompt(session, "say Three.")
         for editor in (first, second):
-            wait_until(lambda it=editor: it.said() == "One.Two.Three.")  # type: ignore[misc]
+            wait_until(lambda item=editor: item.said() == "One.Two.Three.")  # type: ignore[misc]
         wait_until(lambda: second.said("user_message_chunk") == "say One.say Three.")
         assert first.said("user_message_chunk") == "say Two."
     texts = [text for kind, text in spoken(stored(home, session)) if kind == "assistant text"]
@@ -63,8 +63,12 @@ def test_a_permission_is_asked_of_all_and_the_first_answer_counts(home: Location
         first.asked = lambda _request: None
         first.prompt(session, "ask c1")
         assert first.said() == second.said() == "One.chosen allow"
-        [request] = [it for it in first.messages() if it.get("method") == "session/request_permission"]
-        withdrawn = [it["params"] for it in first.messages() if it.get("method") == "$/cancel_request"]
+        [request] = [
+            message for message in first.messages() if message.get("method") == "session/request_permission"
+        ]
+        withdrawn = [
+            message["params"] for message in first.messages() if message.get("method") == "$/cancel_request"
+        ]
         assert withdrawn == [{"requestId": request["id"]}]
         late = {"outcome": {"outcome": "selected", "optionId": "reject"}}
         first.send({"jsonrpc": "2.0", "id": request["id"], "result": late})
@@ -74,8 +78,8 @@ def test_a_permission_is_asked_of_all_and_the_first_answer_counts(home: Location
 def test_a_file_is_requested_from_the_editor_that_sent_the_prompt(home: Locations, tmp_path: Path) -> None:
     with two_editors(home, tmp_path) as (first, second, session):
         second.prompt(session, "read /x")
-        assert [it.get("method") for it in second.messages()].count("fs/read_text_file") == 1
-        assert "fs/read_text_file" not in [it.get("method") for it in first.messages()]
+        assert [message.get("method") for message in second.messages()].count("fs/read_text_file") == 1
+        assert "fs/read_text_file" not in [message.get("method") for message in first.messages()]
 
 
 def test_an_editor_that_cannot_read_files_is_not_asked_for_one(home: Locations, tmp_path: Path) -> None:
@@ -83,7 +87,7 @@ def test_an_editor_that_cannot_read_files_is_not_asked_for_one(home: Locations, 
         second.prompt(session, "read /x")
         assert second.said() == "One.read null"
         for editor in (first, second):
-            assert "fs/read_text_file" not in [it.get("method") for it in editor.messages()]
+            assert "fs/read_text_file" not in [message.get("method") for message in editor.messages()]
 
 
 def test_a_prompt_waits_for_the_turn_of_another_editor_which_is_said(home: Locations, tmp_path: Path) -> None:
@@ -92,7 +96,9 @@ def test_a_prompt_waits_for_the_turn_of_another_editor_which_is_said(home: Locat
         long = first.begin_prompt(session, f"pause {go}\nsay Two.")
         wait_until(lambda: "pause" in second.said("user_message_chunk"))
         short = second.begin_prompt(session, "say Three.")
-        wait_until(lambda: any(it.get("method") == "_sessiond/prompt_queued" for it in second.messages()))
+        wait_until(
+            lambda: any(message.get("method") == "_sessiond/prompt_queued" for message in second.messages())
+        )
         go.touch()
         first.answer(long)
         second.answer(short)
@@ -161,4 +167,4 @@ def test_an_editor_that_leaves_stops_nothing(home: Locations, tmp_path: Path) ->
 
 def sockets(home: Locations) -> list[Path]:
     """The sockets of running sessions, and those that killed processes left."""
-    return [it for it in Path(home.runtime).glob("acp-*") if it.is_socket()]
+    return [path for path in Path(home.runtime).glob("acp-*") if path.is_socket()]
