@@ -174,7 +174,7 @@ async def test_two_programs_write_one_transcript(locations: Locations) -> None:
     store = SessiondSessionStore(locations=locations)
     found: Any = await store.load({"project_key": "p", "session_id": "shared"})
     for name in ("one", "two"):
-        assert [it["n"] for it in found if it["by"] == name] == list(range(20))
+        assert [item["n"] for item in found if item["by"] == name] == list(range(20))
     assert len(found) == 40
     await store.aclose()
 
@@ -199,7 +199,7 @@ async def test_a_subagent_is_a_session_of_its_own_that_names_the_main_one(locati
     await store.append(KEY, TURN)
     await store.append({**KEY, "subpath": "subagents/agent-1"}, [line("assistant", "s1", "Here.")])
     async with connect(locations=locations) as daemon:
-        rows = {it.first_prompt: it for it in (await daemon.list_sessions()).sessions}
+        rows = {session.first_prompt: session for session in (await daemon.list_sessions()).sessions}
         assert rows[None].parent_session_id == rows["Where is the heron?"].session_id
     await store.aclose()
 

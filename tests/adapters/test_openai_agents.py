@@ -126,7 +126,7 @@ async def test_a_cleared_session_begins_anew_and_keeps_the_former_branch(
 
 async def test_sessions_are_separate_and_may_have_any_id(locations: Locations) -> None:
     ids = ["1", "a/../b", "é" * 300, "one-session", "one-session-more"]
-    sessions = [SessiondSession(it, locations=locations) for it in ids]
+    sessions = [SessiondSession(text, locations=locations) for text in ids]
     for each in sessions:
         await each.add_items([user(each.session_id)])
     for each in sessions:
@@ -164,11 +164,11 @@ async def test_items_are_messages_for_people_and_other_providers(
     await session.add_items(TURN)
     async with connect(locations=locations) as daemon:
         nodes = (await daemon.tree(session.session_id, filter="all")).nodes
-        assert [it.role for it in nodes] == ["user", "assistant", "toolResult", "assistant"]
+        assert [node.role for node in nodes] == ["user", "assistant", "toolResult", "assistant"]
         context = await daemon.context(session.session_id, format="anthropic")
-        assert [it["role"] for it in context.messages] == ["user", "assistant", "user", "assistant"]
+        assert [message["role"] for message in context.messages] == ["user", "assistant", "user", "assistant"]
         listed = (await daemon.list_sessions(tags=["openai-agents"])).sessions
-    assert session.session_id in {it.session_id for it in listed}
+    assert session.session_id in {listed.session_id for listed in listed}
 
 
 async def test_a_message_that_a_person_appends_is_an_item(
@@ -258,4 +258,6 @@ async def test_two_programs_use_one_session(locations: Locations) -> None:
         entries = (await daemon.entries("shared-session")).entries
         texts = [entry["message"]["content"] for entry in entries if entry["type"] == "message"]
     for name in ("one", "two"):
-        assert [it for it in texts if it.startswith(name)] == [f"{name} {number}" for number in range(20)]
+        assert [text for text in texts if text.startswith(name)] == [
+            f"{name} {number}" for number in range(20)
+        ]

@@ -41,7 +41,9 @@ def environ(model: ScriptedModel, tmp_path: Path) -> Iterator[dict[str, str]]:
 def test_the_lines_of_the_guide_name_what_there_is(package: str, module: str) -> None:
     pytest.importorskip(package)
     guide = (EXAMPLES.parents[1] / "daemon/GUIDE.md").read_text(encoding="utf-8")
-    (snippet,) = [it for it in re.findall(r"```py\n(.*?)```", guide, re.DOTALL) if f"adapters.{module}" in it]
+    (snippet,) = [
+        found for found in re.findall(r"```py\n(.*?)```", guide, re.DOTALL) if f"adapters.{module}" in found
+    ]
     compile(snippet, "guide", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     exec(snippet.splitlines()[0])
 
