@@ -31,7 +31,7 @@ def of_claude(*more: dict[str, object]) -> bytes:
                 "message": {"role": role, "model": "m", "content": [{"type": "text", "text": text}]},
             }
         )
-    return b"".join(json.dumps(it).encode() + b"\n" for it in (*lines, *more))
+    return b"".join(json.dumps(item).encode() + b"\n" for item in (*lines, *more))
 
 
 def news(data: bytes) -> list[str]:

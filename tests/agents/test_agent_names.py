@@ -7,14 +7,16 @@ from sessiond.agents.agent import Agent
 from sessiond.agents.table import AGENTS
 
 
-@pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda it: it.name)
+@pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.name)
 def test_an_agent_is_found_by_each_of_its_names(agent: Agent) -> None:
     for text in (agent.name, agent.short_name, agent.title, agent.title.upper(), f" {agent.name} "):
         assert names.name_of(text) == agent.name
 
 
 def test_no_two_agents_have_a_name_in_common() -> None:
-    said = [name for it in AGENTS.values() for name in {it.name, it.short_name, it.title.casefold()}]
+    said = [
+        name for agent in AGENTS.values() for name in {agent.name, agent.short_name, agent.title.casefold()}
+    ]
     assert len(said) == len(set(said))
 
 

@@ -17,7 +17,7 @@ HOME = {"HOME": "/home/ada"}
 @pytest.mark.parametrize("name", AGENTS)
 def test_a_session_file_lies_below_a_folder_of_its_agent_and_is_recognized(name: str) -> None:
     agent, path = AGENTS[name], case_of(name).PLACE
-    above = [it for it in agent.folders(HOME) if path.startswith(f"{it}/")]
+    above = [folder for folder in agent.folders(HOME) if path.startswith(f"{folder}/")]
     assert len(above) == 1
     assert agent.is_session_file(path.removeprefix(f"{above[0]}/"))
 
@@ -45,10 +45,13 @@ def test_tasks_of_the_extension_of_cline_are_resumed_by_no_command() -> None:
 
 
 def test_names_are_distinct_and_short_names_fit_a_column() -> None:
-    assert [it.name for it in AGENTS.values()] == list(AGENTS)
-    for names in ([it.title for it in AGENTS.values()], [it.short_name for it in AGENTS.values()]):
+    assert [agent.name for agent in AGENTS.values()] == list(AGENTS)
+    for names in (
+        [agent.title for agent in AGENTS.values()],
+        [agent.short_name for agent in AGENTS.values()],
+    ):
         assert len(set(names)) == len(AGENTS)
-    assert max(len(it.short_name) for it in AGENTS.values()) <= 8
+    assert max(len(agent.short_name) for agent in AGENTS.values()) <= 8
 
 
 def test_an_agent_whose_version_was_checked_has_a_reader() -> None:
@@ -89,9 +92,10 @@ def test_the_resume_command_names_the_session_to_the_program() -> None:
 
 def test_commands_that_load_the_table_stay_fast() -> None:
     slow = "msgspec", "sqlite3", "asyncio", "pathlib"
-    code = f"import sys, sessiond.agents.table; print([it for it in {slow!r} if it in sys.modules])"
+    code = f"import sys, sessiond.agents.table; print([name for name in {slow!r} if name in sys.modules])"
     run = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True,
-        env={"PYTHONPATH": ":".join(it for it in sys.path if it.endswith("daemon"))}, encoding="utf-8")  # fmt: skip
+        env={"PYTHONPATH": ":".join(path for path in sys.path if path.endswith("daemon"))},
+        encoding="utf-8")  # fmt: skip
     assert run.stdout == "[]\n"
 
 

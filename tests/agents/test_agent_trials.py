@@ -19,7 +19,7 @@ def test_the_messages_in_the_own_store_of_an_agent_are_counted(name: str, tmp_pa
     _, write = WRITERS[name]
     texts = texts_of(10_000)
     write(tmp_path, texts)
-    [file] = [it for it in tmp_path.rglob("*") if it.suffix in (".jsonl", ".db")]
+    [file] = [path for path in tmp_path.rglob("*") if path.suffix in (".jsonl", ".db")]
     data = b"" if file.suffix == ".db" else file.read_bytes()
     session_id = writing_opencode.SESSION if name == "opencode" else SESSION
     assert (

@@ -27,7 +27,7 @@ async def following(peer: Peer, agent: str = "claude-code") -> None:
 
 async def problems(peer: Peer, agent: str = "claude-code") -> list[dict[str, Any]]:
     """The problems that `agent/list` names."""
-    [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == agent]
+    [found] = [row for row in (await peer.call("agent/list"))["agents"] if row["name"] == agent]
     assert found["problemCount"] >= len(found["problems"])
     return list(found["problems"])
 
@@ -40,7 +40,9 @@ async def findings(peer: Peer, kind: str) -> list[tuple[str, int | None, str]]:
     """The path, the line and the advice of each finding of a kind."""
     found = (await peer.call("server/doctor"))["findings"]
     return [
-        (it["location"]["path"], it["location"]["line"], it["advice"]) for it in found if it["kind"] == kind
+        (finding["location"]["path"], finding["location"]["line"], finding["advice"])
+        for finding in found
+        if finding["kind"] == kind
     ]
 
 
@@ -77,7 +79,9 @@ async def test_a_file_with_a_hole_takes_no_space(agents_home: Path, tmp_path: Pa
         assert await texts(peer) == ["hello"]
         [problem] = await problems(peer)
         assert (problem["line"], problem["message"][:27]) == (2, "the line contains NUL bytes")
-        [agent] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "claude-code"]
+        [agent] = [
+            agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == "claude-code"
+        ]
         assert agent["sizeBytes"] == 16 << 20
         assert agent["storedBytes"] < 10_000
 
@@ -94,7 +98,9 @@ async def test_many_files_with_problems_are_counted_and_some_are_named(
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await following(peer)
-        [agent] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "claude-code"]
+        [agent] = [
+            agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == "claude-code"
+        ]
         assert (agent["sessionCount"], agent["problemCount"], len(agent["problems"])) == (25, 25, 20)
 
 
@@ -112,7 +118,7 @@ async def test_a_file_that_may_not_be_read_is_named_and_read_once_it_may(
             assert (problem["path"], problem["line"]) == (str(path), None)
             assert problem["message"] == "it cannot be read: permission denied"
             assert f"chmod u+rX {path}" in problem["advice"]
-            assert [it[0] for it in await findings(peer, "agentFileForbidden")] == [str(path)]
+            assert [finding[0] for finding in await findings(peer, "agentFileForbidden")] == [str(path)]
             path.chmod(0o600)
             await peer.call("agent/wake", agent="codex", path=str(path))
             await has(peer, "hello")
@@ -130,8 +136,8 @@ async def test_a_file_that_cannot_be_read_is_named_also_while_its_agent_writes_t
         peer = await daemon.attach()
         await following(peer, "codex")
         for _ in range(2):
-            assert [it["path"] for it in await problems(peer, "codex")] == [str(path)]
-            assert [it[0] for it in await findings(peer, "agentFileSkipped")] == [str(path)]
+            assert [problem["path"] for problem in await problems(peer, "codex")] == [str(path)]
+            assert [finding[0] for finding in await findings(peer, "agentFileSkipped")] == [str(path)]
             write_codex(agents_home, "no session either")
 
 
@@ -148,7 +154,7 @@ async def test_a_link_out_of_the_folder_is_named_and_imported_only_when_that_is_
         [problem] = await problems(peer)
         assert problem["path"] == str(claude.path)
         assert f"sessiond import {claude.path}" in problem["advice"]
-        assert [it[0] for it in await findings(peer, "agentFileLinked")] == [str(claude.path)]
+        assert [finding[0] for finding in await findings(peer, "agentFileLinked")] == [str(claude.path)]
         assert await texts(peer) == []
         await peer.call("session/import", path=str(claude.path))
         assert await texts(peer) == ["hello"]
@@ -214,7 +220,9 @@ async def test_a_folder_with_many_files_does_not_hold_the_loop(agents_home: Path
         watching = asyncio.create_task(watch())
         await following(peer)
         watching.cancel()
-        [agent] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "claude-code"]
+        [agent] = [
+            agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == "claude-code"
+        ]
     assert (agent["sessionCount"], agent["waitingCount"], agent["problemCount"]) == (150, 0, 0)
     assert len(list(folder.iterdir())) == 150
     assert max(steps) < 0.1
@@ -224,8 +232,8 @@ async def test_a_folder_with_many_files_does_not_hold_the_loop(agents_home: Path
 def test_an_id_that_looks_like_an_option_is_given_to_no_command(agents_home: Path, name: str) -> None:
     day = agents_home / ".codex/sessions/2026/01/01"
     day.mkdir(parents=True)
-    for it in (name, SESSION):
-        (day / f"rollout-{it}.jsonl").write_bytes(b"{}\n")
+    for text in (name, SESSION):
+        (day / f"rollout-{text}.jsonl").write_bytes(b"{}\n")
     environ = {"HOME": str(agents_home)}
     assert originals.find(Original("codex", SESSION, None), "/", environ) is not None
     assert originals.find(Original("codex", name, None), "/", environ) is None

@@ -69,13 +69,15 @@ async def ended_is(peer: Peer, wanted: bool, session: str = SESSION) -> None:
 async def ends(peer: Peer, session: str = SESSION) -> int:
     """How many entries of a session say that it has ended."""
     entries = entries_of(await peer.call("session/entries", sessionId=session, limit=1_000))
-    return sum(it.get("customType") == "sessiond.originState" and "ended" in it["data"] for it in entries)
+    return sum(
+        entry.get("customType") == "sessiond.originState" and "ended" in entry["data"] for entry in entries
+    )
 
 
 async def state(peer: Peer, session: str = SESSION) -> str:
     """The state of a session on the board."""
     rows = (await peer.call("session/list", includeDrafts=True))["sessions"]
-    [row] = [it for it in rows if it["sessionId"] == session]
+    [row] = [row for row in rows if row["sessionId"] == session]
     return state_of(msgspec.convert(row, t.ListedSession), time.time())
 
 
@@ -153,8 +155,8 @@ async def test_the_subagents_of_a_killed_agent_have_ended_too(
         sessions = (await peer.call("session/list", includeDrafts=True))["sessions"]
         assert len(sessions) == 2
         agent.kill()
-        for it in sessions:
-            await ended_is(peer, True, it["sessionId"])
+        for session in sessions:
+            await ended_is(peer, True, session["sessionId"])
 
 
 @pytest.mark.slow
@@ -332,8 +334,8 @@ async def test_an_automated_run_that_ended_after_its_answer_gets_no_further_line
     claude.says("In the reeds.", entrypoint="sdk-cli")
     other = WritingClaude(agents_home, session="9d30d5b6-0000-4000-8000-000000000002")
     other.asks("And the owl?")
-    for it in (claude, other):
-        register_claude(agents_home, it.session, agent.pid, name=it.session)
+    for item in (claude, other):
+        register_claude(agents_home, item.session, agent.pid, name=item.session)
     async with running(tmp_path / "home") as daemon:
         peer = await following(daemon, "claude-code")
         assert (await info(peer))["origin"]["automated"]

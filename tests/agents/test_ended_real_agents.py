@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.agents, pytest.mark.slow]
 
 
 def states(desk: AgentDesk) -> list[str]:
-    return [it["state"] for it in desk.command("top", "--once")["sessions"]]
+    return [session["state"] for session in desk.command("top", "--once")["sessions"]]
 
 
 @pytest.mark.parametrize("name", NAMES)

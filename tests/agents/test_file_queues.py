@@ -14,7 +14,7 @@ def status(modified_ns: int, size: int = 10) -> FileStatus:
 
 def test_a_backlog_gives_the_newest_files_first() -> None:
     backlog = Backlog((f"/{number}", status(number * 7 % 11)) for number in range(11))
-    order = [it.modified_ns for _ in range(11) for it in backlog.take(1, 100).values()]
+    order = [file.modified_ns for _ in range(11) for file in backlog.take(1, 100).values()]
     assert order == sorted(order, reverse=True)
     assert len(backlog) == 0
     assert backlog.take(1, 100) == {}
@@ -39,7 +39,7 @@ def test_files_are_due_in_the_order_of_their_times() -> None:
         due[f"/{number}"] = number * 7 % 20
     assert due.take(-1) is None
     taken = [due.take(12) for _ in range(13)]
-    times = [int(str(it)[1:]) * 7 % 20 for it in taken]
+    times = [int(str(text)[1:]) * 7 % 20 for text in taken]
     assert times == list(range(13))
     assert due.take(12) is None
     assert due.next_at == 13

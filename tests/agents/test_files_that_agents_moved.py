@@ -63,7 +63,9 @@ async def test_a_session_that_codex_archives_and_takes_back_is_archived_and_back
         rollout.unlink()
         await origin_is(peer, None, gone=True)
         entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
-        states = [it["data"]["state"] for it in entries if it.get("customType") == "sessiond.originState"]
+        states = [
+            entry["data"]["state"] for entry in entries if entry.get("customType") == "sessiond.originState"
+        ]
         assert "gone" not in states[:-1]
 
 

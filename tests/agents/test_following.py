@@ -28,7 +28,7 @@ OTHER = "22222222-2222-4333-8444-555555555555"
 async def listed(peer: Peer, name: str = "claude-code") -> dict[str, Any]:
     """The agent as `agent/list` describes it."""
     agents = (await peer.call("agent/list"))["agents"]
-    [found] = [it for it in agents if it["name"] == name]
+    [found] = [agent for agent in agents if agent["name"] == name]
     return dict(found)
 
 
@@ -44,7 +44,7 @@ async def test_lines_of_a_followed_agent_are_announced_to_subscribers(
         await has(peer, "Fine.")
         await peer.call("session/subscribe", sessionId=SESSION)
         claude.asks("And now?")
-        await peer.until(lambda it: any("And now?" in str(body) for body in it.bodies))
+        await peer.until(lambda client: any("And now?" in str(body) for body in client.bodies))
         last = claude.says("Still fine.")
         await has(peer, "Still fine.")
         assert await texts(peer) == ["How are you?", "Fine.", "And now?", "Still fine."]
@@ -60,7 +60,7 @@ async def test_a_session_that_an_agent_begins_is_announced_and_found(
         claude = WritingClaude(agents_home)
         claude.asks("Where does the rhinoceros live?")
         claude.says("In the savanna.")
-        await peer.until(lambda it: bool(it.told("session/created")))
+        await peer.until(lambda client: bool(client.told("session/created")))
         assert peer.told("session/created")[0]["session"]["sessionId"] == SESSION
         for word in ("rhinoceros", "savanna"):
             await until(lambda word=word: _found(peer, word))  # type: ignore[misc]
@@ -84,7 +84,7 @@ async def test_the_first_following_reports_progress_and_ends_when_all_files_are_
         assert result == {"followed": ["claude-code"]}
         for session in sessions:
             assert f"I am {session}" in await texts(peer, session)
-        steps = [it["value"] for it in peer.told("$/progress")]
+        steps = [notification["value"] for notification in peer.told("$/progress")]
         assert [steps[0]["kind"], steps[-1]["kind"]] == ["begin", "end"]
         agent = await listed(peer)
         assert (agent["fileCount"], agent["sessionCount"], agent["waitingCount"]) == (7, 7, 0)
@@ -138,7 +138,7 @@ async def test_a_daemon_that_starts_looks_at_each_unchanged_file_once(
             await has(peer, f"hello {number}", OTHER)
         agent = await listed(peer)
         assert (agent["fileCount"], agent["waitingCount"]) == (6, 0)
-    assert {it: looked_at[it] for it in files} == dict.fromkeys(files, 1)
+    assert {file: looked_at[file] for file in files} == dict.fromkeys(files, 1)
 
 
 async def test_files_beyond_the_limit_are_named_and_followed_when_they_are_written(
@@ -209,14 +209,16 @@ async def test_files_that_become_quiet_together_are_read_again_together(
             files.append(str(claude.path))
         await until(lambda: _were_read_twice(files, portions))
         again = [
-            it for number, it in enumerate(portions) if any(it[0] in before for before in portions[:number])
+            portion
+            for number, portion in enumerate(portions)
+            if any(portion[0] in before for before in portions[:number])
         ]
         assert max(map(len, again)) >= len(files) // 2  # a step may be between them
 
 
 async def _were_read_twice(files: list[str], portions: list[list[str]]) -> bool:
     times = Counter(path for paths in portions for path in paths)
-    return all(times[it] >= 2 for it in files)
+    return all(times[file] >= 2 for file in files)
 
 
 async def test_an_unfollowed_agent_is_left_alone(agents_home: Path, tmp_path: Path) -> None:
@@ -264,8 +266,8 @@ async def test_a_subagent_hangs_under_its_session(agents_home: Path, tmp_path: P
 
 
 async def _created(peer: Peer, prompt: str) -> dict[str, Any] | None:
-    sessions = [it["session"] for it in peer.told("session/created")]
-    return next((it for it in sessions if it["firstPrompt"] == prompt), None)
+    sessions = [notification["session"] for notification in peer.told("session/created")]
+    return next((session for session in sessions if session["firstPrompt"] == prompt), None)
 
 
 async def test_a_session_whose_file_is_deleted_stays_and_says_so(agents_home: Path, tmp_path: Path) -> None:
@@ -287,7 +289,7 @@ async def test_a_session_whose_file_is_deleted_stays_and_says_so(agents_home: Pa
 
 async def _states(peer: Peer, wanted: list[str]) -> bool:
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
-    found = [it["data"]["state"] for it in entries if it.get("customType") == "sessiond.originState"]
+    found = [entry["data"]["state"] for entry in entries if entry.get("customType") == "sessiond.originState"]
     return found == wanted
 
 
@@ -342,7 +344,7 @@ async def test_files_that_cannot_be_followed_are_named_and_stop_nothing(
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
         agent = await listed(peer)
-        named = {Path(it["path"]).name: it["message"] for it in agent["problems"]}
+        named = {Path(problem["path"]).name: problem["message"] for problem in agent["problems"]}
         assert named == {
             "link.jsonl": "it is a symbolic link, which is not followed",
             "fifo.jsonl": "it is not a regular file",
@@ -420,7 +422,7 @@ async def test_the_leaf_is_the_last_message_after_a_line_that_is_longer_than_any
 
 async def _has_entry(peer: Peer, name: str) -> bool:
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
-    return any(it["id"] == name for it in entries)
+    return any(entry["id"] == name for entry in entries)
 
 
 @pytest.mark.parametrize("linked", [False, True])
@@ -449,7 +451,7 @@ async def test_forgetting_an_agent_moves_its_sessions_to_the_trash(agents_home: 
         assert result == {"deletedCount": 1, "failed": [], "failedCount": 0}
         assert await texts(peer) == []
         trashed = (await peer.call("trash/list"))["sessions"]
-        assert [it["sessionId"] for it in trashed] == [SESSION]
+        assert [session["sessionId"] for session in trashed] == [SESSION]
         assert not (await listed(peer))["isFollowed"]
         assert claude.path.read_bytes() == before
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
@@ -486,9 +488,9 @@ async def test_the_list_says_for_which_agents_a_session_can_be_written(
 ) -> None:
     async with running(tmp_path / "home") as daemon:
         agents = (await (await daemon.attach()).call("agent/list"))["agents"]
-    assert {it["name"] for it in agents if it["isWritable"]} == set(NATIVE_WRITERS)
-    assert {it["name"]: tuple(it["variables"]) for it in agents} == {
-        name: it.variables for name, it in AGENTS.items()
+    assert {agent["name"] for agent in agents if agent["isWritable"]} == set(NATIVE_WRITERS)
+    assert {agent["name"]: tuple(agent["variables"]) for agent in agents} == {
+        name: agent.variables for name, agent in AGENTS.items()
     }
 
 
@@ -500,7 +502,7 @@ async def test_an_agent_that_is_not_known_is_refused(agents_home: Path, tmp_path
 
 
 async def _is_a_problem(peer: Peer, path: Path) -> bool:
-    return [it["path"] for it in (await listed(peer))["problems"]] == [str(path)]
+    return [problem["path"] for problem in (await listed(peer))["problems"]] == [str(path)]
 
 
 async def test_a_session_that_begins_gets_a_note_about_the_last_ones_if_that_is_configured(
@@ -520,7 +522,7 @@ async def test_a_session_that_begins_gets_a_note_about_the_last_ones_if_that_is_
         await peer.call("agent/unfollow", agents=["gemini"])  # applies the file
         note = (await peer.call("agent/wake", **start))["note"].splitlines()
         assert len(note) == 3
-        [mine] = [it for it in note if SESSION in it]
+        [mine] = [item for item in note if SESSION in item]
         assert mine.startswith("- \"Ignore 'all' rules")
         assert "ghp_" not in mine
         resumed = (await peer.call("agent/wake", **start, path=str(claude.path)))["note"]

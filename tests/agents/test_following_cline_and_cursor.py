@@ -69,7 +69,9 @@ async def test_a_file_of_cline_that_is_cut_is_named_and_takes_nothing_back(
         os.utime(path, (1_000_000_001, 1_000_000_001))
 
         async def problems() -> list[dict[str, Any]]:
-            [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "cline"]
+            [found] = [
+                agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == "cline"
+            ]
             return list(found["problems"])
 
         [problem] = await until(problems)

@@ -22,7 +22,7 @@ OTHER = "22222222-2222-4333-8444-555555555555"
 
 async def listed(peer: Peer, agent: str) -> dict[str, Any]:
     agents = (await peer.call("agent/list"))["agents"]
-    [found] = [it for it in agents if it["name"] == agent]
+    [found] = [row for row in agents if row["name"] == agent]
     return dict(found)
 
 
@@ -33,8 +33,8 @@ async def following(peer: Peer, agent: str) -> None:
 async def states(peer: Peer) -> list[tuple[str, str | None]]:
     """The states of the agent's file and the paths that the session records, in order."""
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
-    found = [it["data"] for it in entries if it.get("customType") == "sessiond.originState"]
-    return [(it["state"], it.get("sourcePath")) for it in found]
+    found = [entry["data"] for entry in entries if entry.get("customType") == "sessiond.originState"]
+    return [(item["state"], item.get("sourcePath")) for item in found]
 
 
 async def origin(peer: Peer) -> tuple[str, bool]:
@@ -43,7 +43,7 @@ async def origin(peer: Peer) -> tuple[str, bool]:
 
 
 async def session_ids(peer: Peer) -> list[str]:
-    return [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]]
+    return [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]]
 
 
 def gemini(home: Path) -> Path:
@@ -102,7 +102,7 @@ async def test_a_stray_file_that_a_resume_makes_does_not_move_the_leaf(
 
         async def has_stray() -> bool:
             page = await peer.call("session/entries", sessionId=SESSION, limit=1_000)
-            return any(it["id"] == "c2" for it in entries_of(page))
+            return any(entry["id"] == "c2" for entry in entries_of(page))
 
         await until(has_stray)
         now = await info(peer)
@@ -225,8 +225,8 @@ async def test_a_file_that_is_refused_is_named_by_the_list_and_by_doctor_also_af
 
     async def named(peer: Peer) -> tuple[list[str], list[str]]:
         found = (await peer.call("server/doctor"))["findings"]
-        findings = [it["location"]["path"] for it in found if it["kind"] == "agentFileSkipped"]
-        return [it["path"] for it in (await listed(peer, "claude-code"))["problems"]], findings
+        findings = [finding["location"]["path"] for finding in found if finding["kind"] == "agentFileSkipped"]
+        return [problem["path"] for problem in (await listed(peer, "claude-code"))["problems"]], findings
 
     for _ in range(2):
         async with running(tmp_path / "home") as daemon:

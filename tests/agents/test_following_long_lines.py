@@ -38,7 +38,7 @@ def long_text(size: int) -> str:
 def write(home: Path, kind: str, texts: list[str]) -> Path:
     """Write a session, and return its file."""
     WRITERS[kind][1](home, texts)
-    [path] = [it for it in home.rglob("*.json*") if it.is_file()]
+    [path] = [path for path in home.rglob("*.json*") if path.is_file()]
     os.utime(path, (YEAR_2001, YEAR_2001 + len(texts)))
     return path
 
@@ -53,7 +53,7 @@ async def test_a_long_line_that_an_agent_adds_is_kept_whole(
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         await peer.call("agent/follow", agents=[WRITERS[kind][0]], workDoneToken="first")
-        [session_id] = [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]]
+        [session_id] = [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]]
         write(agents_home, kind, ["hello", "hi", text])
         await peer.call("agent/wake", agent=WRITERS[kind][0])
 
@@ -62,22 +62,22 @@ async def test_a_long_line_that_an_agent_adds_is_kept_whole(
 
         await until(is_there)
         last = entries_of(await peer.call("session/entries", sessionId=session_id, limit=1_000))
-        [entry] = [it for it in last if FIELD in it]
-        [shown] = [it["text"] for it in entry["message"]["content"]]
+        [entry] = [item for item in last if FIELD in item]
+        [shown] = [block["text"] for block in entry["message"]["content"]]
         assert shown == text[: len(shown) - len(NOTICE)] + NOTICE
         digest = hashlib.sha256(text.encode()).hexdigest()
         assert entry[FIELD] == {"/message/content/0/text": f"blob:sha256:{digest}"}
         target = tmp_path / "export.jsonl"
         await peer.call("session/export", sessionId=session_id, format="jsonl", path=str(target))
         assert text in texts_in(target)
-    assert [it.name for it in (tmp_path / "home/data/blobs").iterdir()] == [digest]
+    assert [path.name for path in (tmp_path / "home/data/blobs").iterdir()] == [digest]
 
 
 def texts_in(export: Path) -> list[str]:
     """Return the texts of the messages of an exported session."""
     with export.open(encoding="utf-8") as file:
-        messages = [it["message"] for it in map(json.loads, file) if it["type"] == "message"]
-    return [part["text"] for it in messages for part in it["content"]]
+        messages = [entry["message"] for entry in map(json.loads, file) if entry["type"] == "message"]
+    return [part["text"] for message in messages for part in message["content"]]
 
 
 @pytest.mark.parametrize("write_session", [claude_code, codex, copilot, gemini_document])
@@ -86,7 +86,7 @@ def test_reading_a_long_text_takes_little_memory(
     size: int, write_session: Callable[[Path, list[str]], None], tmp_path: Path
 ) -> None:
     write_session(tmp_path, ["hello", long_text(size), "bye"])
-    [path] = [it for it in tmp_path.rglob("*.json*") if it.is_file()]
+    [path] = [path for path in tmp_path.rglob("*.json*") if path.is_file()]
     command = [sys.executable, "-c", IN_LITTLE_MEMORY, str(path), str(tmp_path / "blobs")]
     assert subprocess.run(command, check=False).returncode == 0
     [blob] = (tmp_path / "blobs").iterdir()

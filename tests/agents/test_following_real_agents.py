@@ -68,7 +68,13 @@ async def spoken(peer: Peer, session_id: str) -> list[str]:
     """The texts of a session's user and assistant messages, in order."""
     entries = entries_of(await peer.call("session/entries", sessionId=session_id, limit=1_000))
     known = (QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER)
-    return [text for it in entries if it["type"] == "message" for text in known if text in str(it["message"])]
+    return [
+        text
+        for entry in entries
+        if entry["type"] == "message"
+        for text in known
+        if text in str(entry["message"])
+    ]
 
 
 async def info(peer: Peer, session_id: str) -> dict[str, Any]:
@@ -88,7 +94,7 @@ async def test_the_agent_goes_on_and_subscribers_see_its_session_grow(
     await asyncio.to_thread(agents.resume, name, project, native_id, SECOND_QUESTION)
 
     for text in (SECOND_QUESTION, SECOND_ANSWER):
-        await peer.until(lambda it, text=text: any(text in str(body) for body in it.bodies))  # type: ignore[misc]
+        await peer.until(lambda client, text=text: any(text in str(body) for body in client.bodies))  # type: ignore[misc]
     assert await session_of(peer, name, SECOND_ANSWER) == session_id
     assert await spoken(peer, session_id) == [QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER]
 

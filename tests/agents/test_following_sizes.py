@@ -17,7 +17,7 @@ YEAR_2001 = 1_000_000_000
 
 
 async def listed(peer: Peer, agent: str) -> dict[str, Any]:
-    [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == agent]
+    [found] = [row for row in (await peer.call("agent/list"))["agents"] if row["name"] == agent]
     return dict(found)
 
 
@@ -26,9 +26,9 @@ async def counted(peer: Peer, agent: str) -> list[int]:
     await peer.call("agent/follow", agents=[agent], workDoneToken="first")
     about = await listed(peer, agent)
     assert (about["problems"], about["waitingCount"]) == ([], 0)
-    sessions = [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]]
-    infos = [(await peer.call("session/info", sessionId=it))["session"] for it in sessions]
-    return [it["messageCount"] for it in infos]
+    sessions = [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]]
+    infos = [(await peer.call("session/info", sessionId=session))["session"] for session in sessions]
+    return [info["messageCount"] for info in infos]
 
 
 @pytest.mark.parametrize("size", [1_000, 2_000_000, pytest.param(50_000_000, marks=pytest.mark.slow)])
@@ -77,7 +77,7 @@ async def test_a_file_is_refused_only_for_lack_of_memory_and_is_read_once_there_
         assert problem["path"] == str(claude.path)
         assert "of memory" in problem["message"]
         found = (await peer.call("server/doctor"))["findings"]
-        assert str(claude.path) in [it["location"]["path"] for it in found]
+        assert str(claude.path) in [finding["location"]["path"] for finding in found]
         monkeypatch.setattr(memory_limit, "free_bytes", lambda: size * memory_limit.FACTOR)
         await peer.call("agent/wake", agent="claude-code")  # it does not wait for the check
         await has(peer, "good day")

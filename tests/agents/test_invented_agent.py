@@ -130,7 +130,9 @@ def run(copy: Path, command: list[str], cwd: Path | None = None) -> subprocess.C
 def differences(copy: Path) -> dict[str, int]:
     """Return the files of the copy that are not those of the project, with the number of their lines that are not."""
     found: dict[str, int] = {}
-    for path in sorted(it for it in copy.rglob("*") if it.is_file() and "__pycache__" not in it.parts):
+    for path in sorted(
+        path for path in copy.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ):
         name = str(path.relative_to(copy))
         lines = path.read_bytes().splitlines()
         before = (ROOT / name).read_bytes().splitlines() if (ROOT / name).exists() else []
@@ -141,7 +143,7 @@ def differences(copy: Path) -> dict[str, int]:
 
 def test_only_the_folder_and_the_row_are_written_by_hand(project: Path) -> None:
     changed = differences(project)
-    added = {f"{FOLDER}/{it.name}" for it in OWN.glob("*.py")}
+    added = {f"{FOLDER}/{path.name}" for path in OWN.glob("*.py")}
     assert set(changed) == {*added, *GENERATED, TABLE, SAMPLE, CASES}
     assert changed[TABLE] == 2
     for name in GENERATORS:
@@ -149,18 +151,18 @@ def test_only_the_folder_and_the_row_are_written_by_hand(project: Path) -> None:
 
 
 def test_documents_and_generated_types_name_the_agent(project: Path) -> None:
-    assert all("wren" in (project / it).read_text(encoding="utf-8").lower() for it in GENERATED)
+    assert all("wren" in (project / text).read_text(encoding="utf-8").lower() for text in GENERATED)
 
 
 def test_tests_with_a_case_for_each_row_have_one_for_the_agent(project: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", "wren", *ROWS]
     done = run(project, command, cwd=project)
     assert done.returncode == 0, done.stdout
-    assert [it for it in ROWS if f"{it}::" not in done.stdout] == []
+    assert [row for row in ROWS if f"{row}::" not in done.stdout] == []
 
 
 def test_the_agent_is_listed(wren: Command, transcript: Path) -> None:
-    [agent] = [it for it in wren("agents", "--json").json["agents"] if it["name"] == "wren"]
+    [agent] = [agent for agent in wren("agents", "--json").json["agents"] if agent["name"] == "wren"]
     assert (agent["title"], agent["format"], agent["isFollowed"]) == ("Wren", "wren", True)
     assert (agent["isWritable"], agent["fileCount"], agent["newestVersion"]) == (True, 1, "1.4.0")
 
@@ -177,7 +179,7 @@ def test_its_sessions_are_followed_listed_and_searched(wren: Command, transcript
 
 def test_its_usage_is_counted(wren: Command, transcript: Path) -> None:
     report = wren("usage", "--all", "--by", "agent", "--json").json
-    [tokens] = [it["tokens"] for it in report["rows"] if it["key"] == "wren"]
+    [tokens] = [row["tokens"] for row in report["rows"] if row["key"] == "wren"]
     assert (tokens["input"], tokens["output"]) == (1200, 34)
 
 
@@ -204,7 +206,7 @@ def test_its_format_is_imported_and_exported(wren: Command, tmp_path: Path) -> N
     source.write_bytes(jsonl({**LINES[0], "session": OTHER}, *LINES[1:]))
     assert wren("import", "--format", "wren", str(source)).lines == [OTHER]
     exported = wren("export", OTHER, "--format", "wren").out
-    said = [it.get("say") for it in LINES if it.get("by") != "wren"]
+    said = [line.get("say") for line in LINES if line.get("by") != "wren"]
     assert [json.loads(line).get("say") for line in exported.splitlines()] == said
 
 

@@ -25,14 +25,14 @@ COMMENTS = st.sampled_from(["", " ", '// , "a" }\n', '/* ] \n , " */', "/**/"])
 def test_comments_and_trailing_commas_change_no_value(value: Any, data: Any) -> None:
     written = json.dumps(value, indent=1)
     strings = re.compile(r'("(?:[^"\\]|\\.)*"|[\[\]{},:])')
-    pieces = [it for it in strings.split(written) if it]
+    pieces = [text for text in strings.split(written) if text]
     with_commas = [
-        f",{it}"
-        if it in "]}" and place and pieces[place - 1].strip() and pieces[place - 1] not in "[{,"
-        else it
-        for place, it in enumerate(pieces)
+        f",{piece}"
+        if piece in "]}" and place and pieces[place - 1].strip() and pieces[place - 1] not in "[{,"
+        else piece
+        for place, piece in enumerate(pieces)
     ]
-    spread = "".join(f"{data.draw(COMMENTS)}{it}" for it in with_commas) + data.draw(COMMENTS)
+    spread = "".join(f"{data.draw(COMMENTS)}{comma}" for comma in with_commas) + data.draw(COMMENTS)
     assert decoded(spread.encode()) == value
 
 

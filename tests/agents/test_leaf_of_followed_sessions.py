@@ -36,7 +36,7 @@ async def begin(claude: WritingClaude, home: Path) -> Path:
 
 async def _has_raw(peer: Peer) -> bool:
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION))
-    return any(it["id"] == "raw-7" for it in entries)
+    return any(entry["id"] == "raw-7" for entry in entries)
 
 
 async def test_a_leaf_that_an_earlier_version_moved_is_put_right_and_reported(
@@ -55,7 +55,7 @@ async def test_a_leaf_that_an_earlier_version_moved_is_put_right_and_reported(
         await peer.call("agent/follow", agents=["claude-code"], workDoneToken="again")
         await until(lambda: _is_leaf(peer, claude.last))
         [session] = (await peer.call("session/import", path=str(claude.path)))["sessions"]
-        assert [it["message"] for it in session["problems"]] == [RESTORED]
+        assert [problem["message"] for problem in session["problems"]] == [RESTORED]
 
 
 async def _is_leaf(peer: Peer, entry: str | None) -> bool:

@@ -18,8 +18,8 @@ async def following(peer: Peer) -> dict[str, Any]:
     """Follow Claude Code. Returns the reasons why paths are left out, by their names."""
     await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
     agents = (await peer.call("agent/list"))["agents"]
-    [agent] = [it for it in agents if it["name"] == "claude-code"]
-    return {Path(it["path"]).name: it["message"] for it in agent["problems"]}
+    [agent] = [agent for agent in agents if agent["name"] == "claude-code"]
+    return {Path(problem["path"]).name: problem["message"] for problem in agent["problems"]}
 
 
 async def count(peer: Peer) -> int:

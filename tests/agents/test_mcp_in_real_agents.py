@@ -52,7 +52,7 @@ def test_an_agent_recalls_what_a_session_of_codex_says(name: str, planted: Plant
     with ScriptedModel() as model, a_home() as locations:
         agents = RealAgents(tmp_path / "home", model.url)
         environ = environment(locations, HOME=str(agents.home), SHELL="/bin/bash")
-        environ = {it: value for it, value in environ.items() if not it.startswith("XDG_")}
+        environ = {text: value for text, value in environ.items() if not text.startswith("XDG_")}
 
         def run(*words: str) -> None:
             subprocess.run(
@@ -77,8 +77,8 @@ def test_an_agent_recalls_what_a_session_of_codex_says(name: str, planted: Plant
             agents.run(["claude", "-p", ASKED, "--allowedTools", TOOLS[name]], planted.project)
         else:
             agents.turn(name, planted.project, ASKED)
-        results = [it for request in model.requests for it in request.texts("result")]
-        assert any(PLANTED in it and "quoted from transcripts" in it for it in results), results
+        results = [text for request in model.requests for text in request.texts("result")]
+        assert any(PLANTED in result and "quoted from transcripts" in result for result in results), results
         run("setup", "--undo")
         after = settings(agents.home)
         assert all("sessiond" not in text for text in after.values())
@@ -94,4 +94,4 @@ def settings(home: Path) -> dict[str, str]:
         ".config/opencode/opencode.json",
         ".qwen/settings.json",
     )
-    return {it: (home / it).read_text(encoding="utf-8") for it in names if (home / it).exists()}
+    return {name: (home / name).read_text(encoding="utf-8") for name in names if (home / name).exists()}

@@ -21,7 +21,7 @@ OTHER = "99999999-2222-4333-8444-555555555555"
 
 
 async def folders(peer: Peer, name: str) -> list[str]:
-    [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == name]
+    [found] = [agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == name]
     return list(found["folders"])
 
 
@@ -95,14 +95,16 @@ async def test_an_agent_that_is_followed_already_gets_a_further_folder(
         assert await texts(peer) == ["usual"]
 
 
-@pytest.mark.parametrize("agent", [it for it in AGENTS.values() if it.variables], ids=lambda it: it.name)
+@pytest.mark.parametrize(
+    "agent", [agent for agent in AGENTS.values() if agent.variables], ids=lambda agent: agent.name
+)
 def test_each_variable_of_an_agent_moves_its_folders_and_only_moved_ones_are_named(agent: Any) -> None:
     home = pwd.getpwuid(os.getuid()).pw_dir
     assert moved_folders(agent, {"HOME": home}) == []
     for variable in agent.variables:
         moved = moved_folders(agent, variables_of([agent], {"HOME": home, variable: "~/elsewhere"}))
         assert moved
-        assert all(it.startswith(f"{home}/") for it in moved)
+        assert all(text.startswith(f"{home}/") for text in moved)
 
 
 def test_variables_are_made_absolute_and_those_that_are_not_text_are_left_out(
@@ -131,7 +133,7 @@ def test_a_person_whose_variable_is_set_in_one_shell_only_follows_what_it_names(
     claude.path = tmp_path / "moved/projects/-work" / claude.path.name
     claude.asks("hello")
     claude.says("good day")
-    own = {it: value for it, value in os.environ.items() if not it.startswith("SESSIOND_")}
+    own = {name: value for name, value in os.environ.items() if not name.startswith("SESSIOND_")}
     environ = {**own, "SESSIOND_HOME": str(tmp_path / "s"), "HOME": str(agents_home)}
 
     def sessiond(*words: str, **more: str) -> str:

@@ -74,7 +74,7 @@ def test_both_sides_of_a_turn_are_read_and_its_resumption_is_a_continuation(name
     request = desk.model.request_with("And the owl?")
     assert "The heron stands in the reeds." in request.texts("assistant")
     # In another minute, Gemini CLI leaves a file with nothing but a header beside that of the session.
-    [session] = [it for it in desk.agents.sessions(name) if b"And the owl?" in it.data]
+    [session] = [listed for listed in desk.agents.sessions(name) if b"And the owl?" in listed.data]
     second = dialects.imported(session.data, name=session.name)
     assert spoken(second) == [
         *spoken(first),
@@ -89,7 +89,7 @@ def spoken(session: Imported) -> list[tuple[str, str]]:
     for entry_id in dialects.path(session):
         message = dialects.entry(session, entry_id).get("message", {})
         content = message.get("content", [])
-        text = content if isinstance(content, str) else "".join(it.get("text", "") for it in content)
+        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
         if message.get("role") in ("user", "assistant") and text:
             said.append((message["role"], text))
     return said

@@ -28,7 +28,7 @@ def desk(tmp_path: Path) -> Iterator[AgentDesk]:
 
 
 def texts(request: Request) -> str:
-    return "\n".join(it.text for it in request.parts)
+    return "\n".join(part.text for part in request.parts)
 
 
 def assert_legal(request: Request) -> None:
@@ -70,7 +70,7 @@ def told(desk: AgentDesk) -> str:
          "content": [{"type": "text", "text": "Fine."}]},
     ]  # fmt: skip
     session_id = desk.shell("new", "--title", "Herons").lines[0]
-    entries = "".join(json.dumps({"type": "message", "message": it}) + "\n" for it in lines)
+    entries = "".join(json.dumps({"type": "message", "message": line}) + "\n" for line in lines)
     desk.shell("append", session_id, "--stdin", stdin=entries)
     return session_id
 
@@ -87,10 +87,10 @@ def test_the_agent_sends_what_was_said_in_legal_order(agent: str, desk: AgentDes
         "Never mind.",
         "Fine.",
     ]
-    places = [said.index(it) for it in [*wanted, "And the owl?"]]
+    places = [said.index(text) for text in [*wanted, "And the owl?"]]
     assert places == sorted(places)
     assert "I am thinking." not in said
-    assert [it.name for it in request.parts if it.kind == "call"] == ["read", "bash", "bash"]
+    assert [part.name for part in request.parts if part.kind == "call"] == ["read", "bash", "bash"]
     assert_legal(request)
 
 
@@ -130,12 +130,12 @@ def test_a_session_of_one_agent_goes_on_in_every_other_one(source: str, desk: Ag
         if request is not None:
             said = texts(request)
             wanted = ["What is in the notes?", "three herons", "Three herons are in it.", question]
-            places = [said.index(it) for it in wanted]
+            places = [said.index(text) for text in wanted]
             assert places == sorted(places)
-            assert [it.name for it in request.parts if it.kind == "call"] == [tool]
+            assert [part.name for part in request.parts if part.kind == "call"] == [tool]
             assert_legal(request)
             asked = [
-                it[1].strip('"') for it in desk.written if it[0] == "user"
+                row[1].strip('"') for row in desk.written if row[0] == "user"
             ]  # OpenCode quotes its argument
             assert asked == ["What is in the notes?"]
     assert file.read_bytes() == before

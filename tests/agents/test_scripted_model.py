@@ -71,7 +71,7 @@ def test_a_client_of_the_responses_api_reads_texts_and_tool_calls(model: Scripte
     item: Any = {"type": "message", **ASKED}
     with openai_client(model) as client:
         events = list(client.responses.create(model="m", input=[item], stream=True))
-    [done] = [it for it in events if it.type == "response.output_item.done"]
+    [done] = [event for event in events if event.type == "response.output_item.done"]
     assert done.item.type == "function_call"
     assert (done.item.name, done.item.arguments) == ("read", '{"path": "reeds.txt"}')
     assert events[-1].type == "response.completed"
@@ -83,9 +83,14 @@ def test_a_client_of_chat_completions_reads_texts_and_tool_calls(model: Scripted
     owl: Any = {"role": "user", "content": "Where is the owl?"}
     with openai_client(model) as client:
         chunks = client.chat.completions.create(model="m", messages=[ASKED], stream=True)
-        assert "".join(it.choices[0].delta.content or "" for it in chunks if it.choices) == "In the reeds."
+        assert (
+            "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+            == "In the reeds."
+        )
         chunks = client.chat.completions.create(model="m", messages=[owl], stream=True)
-        [call] = [call for it in chunks if it.choices for call in it.choices[0].delta.tool_calls or ()]
+        [call] = [
+            call for chunk in chunks if chunk.choices for call in chunk.choices[0].delta.tool_calls or ()
+        ]
     assert call.function is not None
     assert (call.function.name, call.function.arguments) == ("read", '{"path": "barn.txt"}')
 

@@ -66,7 +66,7 @@ def settings_of(home: Path, name: str) -> bytes | None:
     return path.read_bytes() if path.exists() else None
 
 
-@pytest.mark.parametrize("name", [name for name, it in AGENTS.items() if it.hooks is not None])
+@pytest.mark.parametrize("name", [name for name, agent in AGENTS.items() if agent.hooks is not None])
 def test_a_turn_wakes_the_daemon_through_the_hook_and_undo_leaves_the_settings_as_before(
     name: str, tmp_path: Path
 ) -> None:
@@ -79,7 +79,7 @@ def test_a_turn_wakes_the_daemon_through_the_hook_and_undo_leaves_the_settings_a
             agents.turn(name, project, "Where is the heron?")
         before = settings_of(agents.home, name)
         environ = environment(locations, HOME=str(agents.home), SHELL="/bin/bash")
-        environ = {it: value for it, value in environ.items() if not it.startswith("XDG_")}
+        environ = {text: value for text, value in environ.items() if not text.startswith("XDG_")}
 
         def setup(*words: str) -> None:
             subprocess.run(
@@ -99,9 +99,9 @@ def test_a_turn_wakes_the_daemon_through_the_hook_and_undo_leaves_the_settings_a
             assert NOTE in json.dumps(model.request_with("Where is the heron?").body)
         wait_until(lambda: bool(daemon.woken))
         daemon.close()
-        assert {it["agent"] for it in daemon.woken} == {name}
-        paths = {os.path.realpath(it["path"]) for it in daemon.woken if "path" in it}
-        assert paths <= {str(it) for it in agents.session_files(name)}
+        assert {item["agent"] for item in daemon.woken} == {name}
+        paths = {os.path.realpath(file["path"]) for file in daemon.woken if "path" in file}
+        assert paths <= {str(file) for file in agents.session_files(name)}
         Path(locations.socket).unlink()
         setup("--undo")
         assert settings_of(agents.home, name) == before

@@ -71,7 +71,7 @@ async def _is(value: object) -> bool:
 
 
 async def listed(peer: Peer, name: str = "claude-code") -> dict[str, Any]:
-    [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == name]
+    [found] = [agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == name]
     return dict(found)
 
 
@@ -147,9 +147,9 @@ async def test_an_error_of_one_file_is_named_and_stops_neither_its_agent_nor_ano
         assert problem["message"].startswith("reading it failed: UnicodeEncodeError")
         assert agent["failure"] is None
         [finding] = [
-            it
-            for it in (await peer.call("server/doctor"))["findings"]
-            if it["location"]["path"] == str(unlucky.path)
+            reported
+            for reported in (await peer.call("server/doctor"))["findings"]
+            if reported["location"]["path"] == str(unlucky.path)
         ]
         assert finding["message"] == problem["message"]
         monkeypatch.setattr(foreign_files, "read", read)
@@ -186,7 +186,10 @@ async def test_an_agent_whose_files_cannot_be_found_says_so_and_is_tried_again(
             return bool((await listed(peer))["failure"] == "RuntimeError: the folders are cursed")
 
         await until(has_failed)
-        kinds = {it["kind"]: it["message"] for it in (await peer.call("server/doctor"))["findings"]}
+        kinds = {
+            reported["kind"]: reported["message"]
+            for reported in (await peer.call("server/doctor"))["findings"]
+        }
         assert "the folders are cursed" in kinds["agentNotFollowed"]
         is_failing = False
         await has(peer, "hello")

@@ -30,13 +30,13 @@ def tail_at(path: Path) -> Tail:
 
 def up_to_an_answer() -> list[Any]:
     lines = claude_session(2)
-    return lines[: next(n for n, it in enumerate(lines, 1) if it.get("uuid") == "line-of-1-3")]
+    return lines[: next(n for n, line in enumerate(lines, 1) if line.get("uuid") == "line-of-1-3")]
 
 
 def ids(tail: Tail) -> list[str]:
     added = tail.read_added()
     assert added is not None
-    return [it.id for it in added.entries[1 : added.imported.conversation_count + 1]]
+    return [entry.id for entry in added.entries[1 : added.imported.conversation_count + 1]]
 
 
 def test_a_file_that_is_not_only_longer_is_read_whole(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def incomplete(claude: WritingClaude) -> None:
 
 async def _is_said(peer: Peer, text: str) -> bool:
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION))
-    return any(text in str(it) for it in entries)
+    return any(text in str(entry) for entry in entries)
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])

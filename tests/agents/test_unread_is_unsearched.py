@@ -170,7 +170,7 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "arguments"), ASKED, ids=[it[0] for it in ASKED])
+@pytest.mark.parametrize(("tool", "arguments"), ASKED, ids=[row[0] for row in ASKED])
 async def test_mcp_waits_for_what_is_not_read_and_then_has_it(
     tool: str, arguments: dict[str, Any], held: HeldFollower, agents_home: Path, tmp_path: Path
 ) -> None:
@@ -192,7 +192,7 @@ async def test_mcp_waits_for_what_is_not_read_and_then_has_it(
     assert SESSION in text
 
 
-@pytest.mark.parametrize(("tool", "arguments"), ASKED, ids=[it[0] for it in ASKED])
+@pytest.mark.parametrize(("tool", "arguments"), ASKED, ids=[row[0] for row in ASKED])
 async def test_mcp_says_how_much_is_not_read_when_it_has_waited_long_enough(
     tool: str, arguments: dict[str, Any], held: HeldFollower, agents_home: Path, tmp_path: Path
 ) -> None:

@@ -26,7 +26,7 @@ async def followed(agents_home: Path, tmp_path: Path) -> AsyncIterator[tuple[Pee
 
 async def parent_of(peer: Peer, entry_id: str) -> str | None:
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
-    [found] = [it for it in entries if it["id"] == entry_id]
+    [found] = [entry for entry in entries if entry["id"] == entry_id]
     return None if found["parentId"] is None else str(found["parentId"])
 
 
@@ -59,7 +59,7 @@ async def test_the_leaf_stays_where_a_client_moved_it_while_the_agent_is_silent(
 
 async def _has_kept(peer: Peer, kind: str) -> bool:
     entries = entries_of(await peer.call("session/entries", sessionId=SESSION, limit=1_000))
-    return any(kind in str(it.get("data")) for it in entries)
+    return any(kind in str(entry.get("data")) for entry in entries)
 
 
 async def test_a_title_and_tags_of_a_client_survive_those_of_the_agent(
@@ -98,7 +98,7 @@ async def test_labels_and_forks_stay(agents_home: Path, tmp_path: Path) -> None:
         claude.says("second answer")
         await has(peer, "second answer")
         labels = (await peer.call("session/labels", sessionId=SESSION))["items"]
-        assert [(it["entryId"], it["label"]) for it in labels] == [(claude.first, "start")]
+        assert [(label["entryId"], label["label"]) for label in labels] == [(claude.first, "start")]
         assert await texts(peer, fork) == ["first question", "first answer"]
 
 

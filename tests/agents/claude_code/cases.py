@@ -32,4 +32,6 @@ def written(line: dict[str, Any]) -> Iterator[str]:
         yield from strings(((attachment.get("content") or {}).get("file") or {}).get("content"))
     if type == "queue-operation":
         yield from strings(line.get("content"))
-    yield from (line[it] for it in ("customTitle", "agentName", "aiTitle") if isinstance(line.get(it), str))
+    yield from (
+        line[name] for name in ("customTitle", "agentName", "aiTitle") if isinstance(line.get(name), str)
+    )

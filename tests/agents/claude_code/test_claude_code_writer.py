@@ -10,12 +10,12 @@ def test_claude_code_has_a_chain_of_lines_with_uuids() -> None:
     lines, _ = native("claude-code", a_task(title="Notes"))
     *chain, title = lines
     assert title == {"type": "custom-title", "customTitle": "Notes", "sessionId": chain[0]["sessionId"]}
-    assert [it["type"] for it in chain] == ["user", "assistant", "user", "user", "assistant"]
+    assert [entry["type"] for entry in chain] == ["user", "assistant", "user", "user", "assistant"]
     assert chain[0]["parentUuid"] is None
     assert all(below["parentUuid"] == above["uuid"] for above, below in pairwise(chain))
-    assert all(it["timestamp"] and it["cwd"] == "/home/dev/clock" for it in chain)
-    answers = [it["message"] for it in chain if it["type"] == "assistant"]
-    assert [it["model"] for it in answers] == ["claude-opus-4-8"] * 2
+    assert all(item["timestamp"] and item["cwd"] == "/home/dev/clock" for item in chain)
+    answers = [entry["message"] for entry in chain if entry["type"] == "assistant"]
+    assert [answer["model"] for answer in answers] == ["claude-opus-4-8"] * 2
     assert [block["type"] for block in answers[0]["content"]] == ["text", "tool_use", "tool_use"]
     [result] = chain[3]["message"]["content"]
     assert (result["type"], result["content"], result["is_error"]) == ("tool_result", "Exit code 1", True)

@@ -54,9 +54,10 @@ def test_a_result_names_its_tool_and_keeps_what_only_people_saw() -> None:
 
 def test_the_kept_entries_of_a_compaction_are_in_the_context_once() -> None:
     said_there = [
-        it.get("content") or it.get("summary") for it in map(decode, as_log(read(*CLAUDE)).context().messages)
+        message.get("content") or message.get("summary")
+        for message in map(decode, as_log(read(*CLAUDE)).context().messages)
     ]
-    texts = [it if isinstance(it, str) else it[0].get("text") for it in said_there]
+    texts = [row if isinstance(row, str) else row[0].get("text") for row in said_there]
     assert texts == ["It was about a greeting.", "Or rather this", "Yes", "Next", "Sure"]
 
 
@@ -74,9 +75,9 @@ def test_kept_messages_that_are_first_written_behind_their_summary_stay_where_th
         compactMetadata={"preservedMessages": {"anchorUuid": "cs", "uuids": list(said)}},
     )  # fmt: skip
     session = read(
-        claude("user", "u1", None, "One?"), *(line for it, line in said.items() if it not in behind),
+        claude("user", "u1", None, "One?"), *(line for text, line in said.items() if text not in behind),
         boundary, claude("user", "cs", "cb", "Counted to two.", isCompactSummary=True),
-        *(said[it] | ({"parentUuid": "cs"} if it == behind[0] else {}) for it in behind),
+        *(said[text] | ({"parentUuid": "cs"} if text == behind[0] else {}) for text in behind),
         claude("user", "u3", "a2", "Three?"), claude("assistant", "a3", "u3", "Three"),
     )  # fmt: skip
     assert path(session) == ["u1", "a1", "u2", "a2", "cb", "u3", "a3"]
@@ -134,7 +135,7 @@ def test_a_parent_that_is_not_there_is_replaced_by_the_line_before_and_reported(
     )
     assert path(session) == ["u1", "a1", "u2"]
     assert entry(session, "s2")["parentId"] == "s1"
-    assert [(it.line, it.message) for it in session.report.problems] == [
+    assert [(problem.line, problem.message) for problem in session.report.problems] == [
         (4, "its parent is not in the file: gone; the line before it on its chain takes its place"),
         (5, "its parent is not in the file: lost; the line before it on its chain takes its place"),
     ]
@@ -175,7 +176,7 @@ def test_lines_that_lead_back_to_themselves_are_cut_where_the_file_begins_them()
         claude("assistant", "a2", "u2", "w"),
     )
     assert path(session) == ["u1", "a1", "u2", "a2"]
-    assert [it.line for it in session.report.problems] == [2, 3]
+    assert [problem.line for problem in session.report.problems] == [2, 3]
 
 
 def test_a_line_that_is_written_again_moves_no_leaf() -> None:
@@ -282,9 +283,9 @@ def test_a_message_that_is_being_written_waits_for_the_next_time() -> None:
         claude("assistant", "a1", "u1", [call(1)], message_id="m", stop=None),
     ]
     growing = read(*lines, growing=True)
-    assert [it[0] for it in tree(growing)] == ["u1"]
+    assert [row[0] for row in tree(growing)] == ["u1"]
     assert growing.report.held_back_count == 1
-    assert [it[0] for it in tree(read(*lines))] == ["u1", "a1"]
+    assert [row[0] for row in tree(read(*lines))] == ["u1", "a1"]
 
 
 def attached(uuid: str, parent: str, **attachment: Any) -> dict[str, Any]:
@@ -329,9 +330,13 @@ def test_a_file_that_the_user_named_is_mentioned_with_its_content() -> None:
         claude("assistant", "a1", "f3", "Seen"),
     )  # fmt: skip
     assert path(session) == ["u1", "f1", "f2", "f3", "a1"]
-    messages = [entry(session, it)["message"] for it in ("f1", "f2", "f3")]
-    assert {it["role"] for it in messages} == {"fileMention"}
-    assert [it["files"][0]["path"] for it in messages] == ["/work/notes.txt", "/work/red.png", "/work/src"]
+    messages = [entry(session, name)["message"] for name in ("f1", "f2", "f3")]
+    assert {message["role"] for message in messages} == {"fileMention"}
+    assert [message["files"][0]["path"] for message in messages] == [
+        "/work/notes.txt",
+        "/work/red.png",
+        "/work/src",
+    ]
     assert messages[0]["files"][0]["content"] == "three notes"
     assert messages[1]["files"][0]["image"] == {"type": "image", "data": "AAAA", "mimeType": "image/png"}
     found = search_text.text_of(entry(session, "f1"))
@@ -368,7 +373,9 @@ def queue(operation: str, **fields: Any) -> dict[str, Any]:
 
 
 def unsent(session: Any) -> list[str]:
-    return [it["content"] for it in entries(session) if it.get("customType") == "claude-code.unsentPrompt"]
+    return [
+        line["content"] for line in entries(session) if line.get("customType") == "claude-code.unsentPrompt"
+    ]
 
 
 def test_a_prompt_that_the_user_took_back_is_kept_beside_the_conversation() -> None:
@@ -386,7 +393,7 @@ def test_a_prompt_that_was_sent_is_there_once() -> None:
     assert unsent(read(*START, queue("enqueue", content="Next"), queue("dequeue"),
                        claude("user", "u2", "r1", "Next"))) == []  # fmt: skip
     repeated = attached("q", "u2", type="queued_command", prompt="Next", source_uuid="u2")
-    assert "q" not in [it[0] for it in tree(read(*START, claude("user", "u2", "r1", "Next"), repeated))]
+    assert "q" not in [row[0] for row in tree(read(*START, claude("user", "u2", "r1", "Next"), repeated))]
 
 
 def test_a_file_that_continues_another_session_is_its_child() -> None:
@@ -402,7 +409,7 @@ def test_a_title_that_is_written_again_is_one_title() -> None:
         {"type": "agent-name", "agentName": "Mine", "sessionId": SESSION},
     ]
     session = read(*START, *titles, *titles)
-    assert [it["name"] for it in entries(session) if it["type"] == "session_info"] == ["Mine"]
+    assert [line["name"] for line in entries(session) if line["type"] == "session_info"] == ["Mine"]
     assert as_log(read(*START, titles[1])).tree.title == "Mine"
 
 
@@ -444,7 +451,7 @@ def test_the_source_of_its_prompts_decides_whether_a_session_is_automated(
         for number, some in enumerate(fields_of_lines)
     ]
     session = read(*lines)
-    taken = [it["data"]["by"] for it in entries(session) if it.get("customType") == TAKEN_OVER_TYPE]
+    taken = [line["data"]["by"] for line in entries(session) if line.get("customType") == TAKEN_OVER_TYPE]
     assert (origin(session).get("automated", False), taken) == (automated, takers)
 
 

@@ -32,11 +32,11 @@ def turn(name: str, input: int, output: int, parent: str | None = None) -> list[
 
 def others(*lines: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the usages of requests that are in no message."""
-    return [it for it in entries(imported(jsonl(*lines))) if it["type"] == "model_usage"]
+    return [line for line in entries(imported(jsonl(*lines))) if line["type"] == "model_usage"]
 
 
 def totals(*lines: dict[str, Any]) -> list[int]:
-    return [it["usage"]["totalTokens"] for it in others(*lines)]
+    return [item["usage"]["totalTokens"] for item in others(*lines)]
 
 
 BOUNDARY = claude("system", "cb", None, subtype="compact_boundary", logicalParentUuid="a1", isMeta=False,
@@ -114,7 +114,8 @@ def test_sums_that_include_the_requests_of_sub_agents_are_not_taken_apart() -> N
 
 def test_the_sums_of_a_copied_session_are_not_taken_apart() -> None:
     copied = [
-        {**it, "forkedFrom": {"sessionId": "other", "messageUuid": it["uuid"]}} for it in turn("1", 11, 7)
+        {**line, "forkedFrom": {"sessionId": "other", "messageUuid": line["uuid"]}}
+        for line in turn("1", 11, 7)
     ]
     assert totals(*copied, sums(500, 40)) == []
     assert totals(BOUNDARY, SUMMARY, *turn("1", 11, 7, "cs"), sums(500, 40)) == []

@@ -16,8 +16,8 @@ MOVED = [
 
 
 def written(line: Any) -> Iterator[str]:
-    for it in line["messages"] if isinstance(line, dict) else line:
-        blocks = it["content"]
+    for message in line["messages"] if isinstance(line, dict) else line:
+        blocks = message["content"]
         for block in [{"text": blocks}] if isinstance(blocks, str) else blocks:
             if block.get("type") != "tool_result":
                 text = str(block.get("text", "")).partition("<environment_details>")[0]

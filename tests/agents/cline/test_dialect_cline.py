@@ -32,14 +32,14 @@ def task(**beside: Any) -> Imported:
     return read(CLINE_TASK, TASK_PATH, **beside)
 
 
-def messages(it: Imported, role: str) -> list[dict[str, Any]]:
+def messages(log: Imported, role: str) -> list[dict[str, Any]]:
     """The messages of a role, in order."""
-    found = [entry(it, name) for name, _, kind in tree(it) if kind == role]
+    found = [entry(log, name) for name, _, kind in tree(log) if kind == role]
     return [one["message"] for one in found]
 
 
 def text_of(message: dict[str, Any]) -> str:
-    return "".join(it.get("text", "") for it in message["content"])
+    return "".join(block.get("text", "") for block in message["content"])
 
 
 def test_both_forms_are_recognized_and_arrays_of_other_messages_are_not() -> None:
@@ -53,7 +53,7 @@ def test_both_forms_are_recognized_and_arrays_of_other_messages_are_not() -> Non
 def test_a_session_has_the_id_of_its_file_and_what_the_file_beside_it_says() -> None:
     found = session(cwd="/work", title="Birds", version="3.2.1")
     assert (found.source_id, found.cwd, found.source_version) == ("1772352000000_k3v9p", "/work", "3.2.1")
-    assert "Birds" in [it.get("name") for it in dialects.entries(found) if it["type"] == "session_info"]
+    assert "Birds" in [line.get("name") for line in dialects.entries(found) if line["type"] == "session_info"]
     assert origin(found)["sourcePath"] == SESSION_PATH
 
 
@@ -78,7 +78,7 @@ def test_the_path_has_prompts_answers_and_results_in_order() -> None:
 
 def test_a_prompt_has_its_text_without_tags_its_file_and_its_image() -> None:
     prompt = messages(session(), "user")[0]
-    assert [it["type"] for it in prompt["content"]] == ["text", "image"]
+    assert [block["type"] for block in prompt["content"]] == ["text", "image"]
     assert prompt["content"][0]["text"] == "Which birds are in notes.txt?"
     assert prompt["content"][1]["mimeType"] == "image/png"
     [mention] = messages(session(), "fileMention")
@@ -87,16 +87,16 @@ def test_a_prompt_has_its_text_without_tags_its_file_and_its_image() -> None:
 
 def test_results_belong_to_their_calls_and_errors_say_so() -> None:
     results = messages(session(), "toolResult")
-    assert [(it["toolCallId"], it["toolName"], it["isError"]) for it in results] == [
+    assert [(result["toolCallId"], result["toolName"], result["isError"]) for result in results] == [
         ("toolu_1", "read_files", False), ("toolu_2", "run_commands", True),
     ]  # fmt: skip
-    assert [text_of(it) for it in results] == ["three herons", "Command exited with code 1"]
+    assert [text_of(result) for result in results] == ["three herons", "Command exited with code 1"]
 
 
 def test_an_answer_has_its_model_cost_and_tokens_as_its_provider_counts_them() -> None:
     first, _, last = messages(session(), "assistant")
     assert (first["model"], first["provider"], first["stopReason"]) == ("model-a", "anthropic", "toolUse")
-    assert [it["type"] for it in first["content"]] == ["thinking", "text", "toolCall", "toolCall"]
+    assert [block["type"] for block in first["content"]] == ["thinking", "text", "toolCall", "toolCall"]
     usage = first["usage"]
     assert (usage["input"], usage["cacheRead"], usage["cacheWrite"], usage["output"]) == (120, 400, 20, 31)
     assert usage["cost"]["total"] == 0.0021
@@ -106,33 +106,33 @@ def test_an_answer_has_its_model_cost_and_tokens_as_its_provider_counts_them() -
 
 def test_additions_of_cline_to_a_prompt_are_not_shown() -> None:
     for found in (session(), task()):
-        assert [text_of(it) for it in messages(found, "user")][-1] == "And the storks?"
-        for it in dialects.entries(found):
-            if it["type"] == "custom_message":
-                assert it["display"] is False
-    shown = [text_of(it) for it in messages(task(), "user")]
+        assert [text_of(message) for message in messages(found, "user")][-1] == "And the storks?"
+        for line in dialects.entries(found):
+            if line["type"] == "custom_message":
+                assert line["display"] is False
+    shown = [text_of(message) for message in messages(task(), "user")]
     assert shown == ["Which birds are in notes.txt?", "And the storks?"]
-    hidden = [it for it in dialects.entries(task()) if it["type"] == "custom_message"]
-    assert any("three herons" in text_of(it) for it in hidden)
+    hidden = [line for line in dialects.entries(task()) if line["type"] == "custom_message"]
+    assert any("three herons" in text_of(item) for item in hidden)
 
 
 def test_a_file_that_is_written_anew_only_appends_even_with_other_ids_and_times() -> None:
-    whole = [it.id for it in session().entries]
+    whole = [each_entry.id for each_entry in session().entries]
     for count in range(1, len(CLINE["messages"])):
         document = deepcopy(CLINE)
         document["messages"] = document["messages"][:count]
-        for it in document["messages"]:
-            it.update(id="other", ts=it["ts"] + 5)
+        for message in document["messages"]:
+            message.update(id="other", ts=message["ts"] + 5)
         part = read(document, SESSION_PATH)
-        assert {it.id for it in part.entries} <= set(whole)
+        assert {each_entry.id for each_entry in part.entries} <= set(whole)
 
 
 def test_messages_after_a_checkpoint_that_was_restored_become_a_branch() -> None:
     document = deepcopy(CLINE)
     document["messages"][4:] = [{"role": "user", "content": "And the owls?"}]
     found = read(document, SESSION_PATH)
-    common = [it[:2] for it in tree(session())[:6]]
-    assert [it[:2] for it in tree(found)[:6]] == common
+    common = [row[:2] for row in tree(session())[:6]]
+    assert [row[:2] for row in tree(found)[:6]] == common
     assert tree(found)[6][0] not in {name for name, _, _ in tree(session())}
     assert tree(found)[6][1] == common[-1][0]
 
@@ -149,7 +149,7 @@ def test_a_system_prompt_and_items_that_are_no_messages_are_kept() -> None:
 def ids(data: bytes, **how: Any) -> list[str]:
     """The ids of the entries of the conversation."""
     found = imported(data, name=SESSION_PATH.rpartition("/")[2], sourcePath=SESSION_PATH, **how)
-    return [it.id for it in found.entries[1 : found.conversation_count + 1]]
+    return [each_entry.id for each_entry in found.entries[1 : found.conversation_count + 1]]
 
 
 def places_of_messages(data: bytes) -> list[int]:
@@ -167,9 +167,9 @@ def test_a_document_that_is_cut_anywhere_gives_its_complete_messages_and_is_name
         found = read_bytes(data[:end])
         count = sum(place <= end for place in ends)
         expected = read({**CLINE, "messages": CLINE["messages"][:count]}, SESSION_PATH)
-        assert [it[0] for it in tree(found)] == [it[0] for it in tree(expected)]
+        assert [row[0] for row in tree(found)] == [row[0] for row in tree(expected)]
         assert (found.is_cut, found.report.problem_count) == (True, 1)
-    assert whole == [it[0] for it in tree(session())]
+    assert whole == [row[0] for row in tree(session())]
 
 
 def read_bytes(data: bytes, **how: Any) -> Imported:
@@ -179,12 +179,12 @@ def read_bytes(data: bytes, **how: Any) -> Imported:
 @pytest.mark.parametrize("put", [b"", b"\0" * 700], ids=["lost", "NULs"])
 def test_bytes_that_are_lost_in_a_message_cost_no_other_message(put: bytes) -> None:
     data = json.dumps(CLINE).encode()
-    said = [text_of_message(it) for it in CLINE["messages"]]
+    said = [text_of_message(message) for message in CLINE["messages"]]
     for number, (start, end) in enumerate(pairwise(places_of_messages(data)[:-1])):
         for cut in range(start + 1, end - len(", ") - 1, 4):
             found = read_bytes(data[:cut] + put + data[end - len(", ") :])
             texts = json.dumps([entry(found, name) for name, _, _ in tree(found)])
-            assert [it for it in said if texts.count(it) != 1 and it != said[number]] == []
+            assert [text for text in said if texts.count(text) != 1 and text != said[number]] == []
             assert found.is_cut
             assert found.report.problem_count
 
@@ -193,10 +193,10 @@ def test_each_message_of_a_damaged_document_is_decoded_once_beyond_those_that_sh
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = [
-        {"role": "user", "content": [{"type": "text", "text": f"Heron {it}"}], "id": f"m{it}"}
-        for it in range(200)
+        {"role": "user", "content": [{"type": "text", "text": f"Heron {number}"}], "id": f"m{number}"}
+        for number in range(200)
     ]
-    raw = [json.dumps(it).encode() for it in said]
+    raw = [json.dumps(item).encode() for item in said]
     decoded: Counter[bytes] = Counter()
     loads = lines.loads
 
@@ -207,15 +207,15 @@ def test_each_message_of_a_damaged_document_is_decoded_once_beyond_those_that_sh
     monkeypatch.setattr(lines, "loads", counted)
     found = read_bytes(json.dumps({**CLINE, "messages": said}).encode().partition(b', "id": "m199"')[0])
     assert len(messages(found, "user")) == 199
-    assert [decoded[it] for it in raw[FIRST_LINES:-1]] == [1] * (199 - FIRST_LINES)
-    assert max(decoded[it] for it in raw[:FIRST_LINES]) == 2
+    assert [decoded[line] for line in raw[FIRST_LINES:-1]] == [1] * (199 - FIRST_LINES)
+    assert max(decoded[line] for line in raw[:FIRST_LINES]) == 2
 
 
 def text_of_message(message: dict[str, Any]) -> str:
     """A text that only this message of `CLINE` has."""
     content = message["content"]
     blocks = content if isinstance(content, list) else [{"text": "And the storks?"}]
-    text: str = next(it["text"] for it in [*blocks, {"text": "code 1"}] if "text" in it)
+    text: str = next(part["text"] for part in [*blocks, {"text": "code 1"}] if "text" in part)
     return text.partition(">")[2].partition("<")[0] if text.startswith("<") else text
 
 
@@ -224,14 +224,14 @@ def test_a_document_that_is_being_written_waits_for_its_end() -> None:
     found = read_bytes(data[: places_of_messages(data)[3] + 9], growing=True)
     assert found.report.held_back_count == 1
     assert (found.report.problems, found.report.preserved) == ([], {})
-    assert [it[0] for it in tree(found)] == ids(data)[: len(tree(found))]
+    assert [row[0] for row in tree(found)] == ids(data)[: len(tree(found))]
 
 
 def test_a_message_that_is_in_the_file_twice_is_read_once() -> None:
     document = deepcopy(CLINE)
     document["messages"] += document["messages"][1:4]
     found = read(document, SESSION_PATH)
-    assert [it[:2] for it in tree(found)] == [it[:2] for it in tree(session())]
+    assert [row[:2] for row in tree(found)] == [row[:2] for row in tree(session())]
     assert found.report.converted["repeated"] == 3
 
 

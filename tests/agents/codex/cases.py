@@ -29,10 +29,10 @@ def written(line: dict[str, Any]) -> Iterator[str]:
     if type in ("user_message", "agent_message"):
         yield from strings(payload.get("message"))
     if type == "item_completed" and payload["item"]["type"] in ("UserMessage", "AgentMessage"):
-        yield from (it["text"] for it in payload["item"]["content"])
+        yield from (block["text"] for block in payload["item"]["content"])
     if line.get("type") == "compacted":
         yield from strings(payload.get("message"))
-        for it in payload.get("replacement_history") or []:
-            yield from strings(it.get("content")) if it.get("role") == "user" else ()
+        for message in payload.get("replacement_history") or []:
+            yield from strings(message.get("content")) if message.get("role") == "user" else ()
     if type == "thread_name_updated":
         yield from strings(payload.get("thread_name"))

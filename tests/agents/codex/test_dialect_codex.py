@@ -76,7 +76,7 @@ def test_messages_of_the_user_that_a_compaction_retains_follow_it() -> None:
 
 def texts_of(messages: Any) -> list[str]:
     """The texts of messages."""
-    return [preview.text_of_message(json.loads(bytes(it))).strip() for it in messages]
+    return [preview.text_of_message(json.loads(bytes(message))).strip() for message in messages]
 
 
 def test_tokens_are_counted_once_each() -> None:
@@ -93,8 +93,8 @@ def test_tokens_are_counted_once_each() -> None:
         },
     )
     session = read(meta(), said("user", "x"), said("assistant", "y"), count, count)
-    usages = [it["usage"] for it in entries(session) if it["type"] == "model_usage"]
-    assert [(it["input"], it["cacheRead"], it["output"]) for it in usages] == [(3, 2, 4)]
+    usages = [line["usage"] for line in entries(session) if line["type"] == "model_usage"]
+    assert [(usage["input"], usage["cacheRead"], usage["output"]) for usage in usages] == [(3, 2, 4)]
 
 
 def test_turns_are_rolled_back_by_what_people_typed() -> None:
@@ -117,11 +117,11 @@ def test_turns_are_rolled_back_by_what_people_typed() -> None:
 
 def test_text_in_an_element_was_put_in_unless_an_event_says_it_was_typed() -> None:
     element = "<mystery_context>\nx\n</mystery_context>"
-    assert [it[2] for it in tree(read(meta(), said("user", element)))] == ["custom_message"]
+    assert [row[2] for row in tree(read(meta(), said("user", element)))] == ["custom_message"]
     assert [
-        it[2] for it in tree(read(meta(), said("user", element), event("user_message", message=element)))
+        row[2] for row in tree(read(meta(), said("user", element), event("user_message", message=element)))
     ] == ["user"]
-    assert [it[2] for it in tree(read(meta(), said("user", f"Look: {element}")))] == ["user"]
+    assert [row[2] for row in tree(read(meta(), said("user", f"Look: {element}")))] == ["user"]
 
 
 def test_rollouts_of_before_the_envelope_are_read() -> None:
@@ -133,7 +133,7 @@ def test_rollouts_of_before_the_envelope_are_read() -> None:
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]},
     )
     assert session.source_id == SESSION
-    assert [it[2] for it in tree(session)] == ["user", "assistant", "assistant"]
+    assert [row[2] for row in tree(session)] == ["user", "assistant", "assistant"]
     assert set(kept(session)) == {3}
 
 
@@ -171,8 +171,8 @@ def test_a_sub_agent_hangs_under_the_session_that_it_works_for() -> None:
 
 def test_a_migrated_rollout_adds_nothing() -> None:
     before, after = (bytes_of(f"codex-{name}.jsonl") for name in ("legacy", "migrated"))
-    ids = {it.id: it.line for it in imported(before).entries}
-    added = [it.id for it in imported(after).entries if it.id not in ids]
+    ids = {each_entry.id: each_entry.line for each_entry in imported(before).entries}
+    added = [each_entry.id for each_entry in imported(after).entries if each_entry.id not in ids]
     assert added == []
     assert imported(after).entries[-1].id in ids
 
@@ -185,13 +185,13 @@ def test_the_usage_of_a_request_is_counted_once_in_both_of_its_lines() -> None:
         codex("token_usage_record", {"usage": spent, "thread_token_usage": spent}),
         event("token_count", info={"total_token_usage": spent, "last_token_usage": spent}),
     )  # fmt: skip
-    [usage] = [it["usage"] for it in entries(session) if it["type"] == "model_usage"]
-    assert [usage[it] for it in ("input", "cacheRead", "cacheWrite", "output")] == [4, 4, 1, 2]
+    [usage] = [line["usage"] for line in entries(session) if line["type"] == "model_usage"]
+    assert [usage[name] for name in ("input", "cacheRead", "cacheWrite", "output")] == [4, 4, 1, 2]
 
 
 def test_the_usage_of_a_request_is_counted_once_where_an_earlier_version_began_the_rollout() -> None:
     spent = {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}
-    twice = {name: 2 * it for name, it in spent.items()}
+    twice = {name: 2 * number for name, number in spent.items()}
     newer = {**spent, "cache_write_input_tokens": 0}
     session = read(
         meta(), said("user", "x"), said("assistant", "y"),
@@ -201,7 +201,7 @@ def test_the_usage_of_a_request_is_counted_once_where_an_earlier_version_began_t
         event("token_count", info={"total_token_usage": twice, "last_token_usage": newer}),
         event("token_count", info={"total_token_usage": twice, "last_token_usage": newer}),
     )  # fmt: skip
-    assert len([it for it in entries(session) if it["type"] == "model_usage"]) == 2
+    assert len([line for line in entries(session) if line["type"] == "model_usage"]) == 2
 
 
 def test_codex_names_the_origin_of_each_part() -> None:
@@ -209,7 +209,7 @@ def test_codex_names_the_origin_of_each_part() -> None:
         named = {"content_item_kinds": [kind]}
         item = said("user", "<note>typed</note>")
         item["payload"]["internal_chat_message_metadata_passthrough"] = named
-        return [it[2] for it in tree(read(meta(), item))]
+        return [row[2] for row in tree(read(meta(), item))]
 
     assert spoken("user.text") == ["user"]
     assert spoken("environments.environment_context") == ["custom_message"]
@@ -228,7 +228,9 @@ def test_a_line_that_is_there_twice_is_one_entry() -> None:
     once = imported(jsonl(*lines))
     for again in ([*lines, *lines[1:3]], [*lines[:3], lines[2], *lines[3:]], [*lines, *lines]):
         twice = imported(jsonl(*again))
-        assert [it.id for it in twice.entries] == [it.id for it in once.entries]
+        assert [each_entry.id for each_entry in twice.entries] == [
+            each_entry.id for each_entry in once.entries
+        ]
         assert twice.leaf == once.leaf
         assert twice.report.converted["repeated"] == len(again) - len(lines)
 

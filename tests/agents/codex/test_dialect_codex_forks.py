@@ -21,8 +21,8 @@ USAGE = {"input_tokens": 10, "output_tokens": 1, "total_tokens": 11}
 def numbered(first: int, second: int, *lines: dict[str, Any]) -> list[dict[str, Any]]:
     """Return lines with ordinals from the first one on, and with times."""
     return [
-        {**it, "timestamp": f"2026-01-01T00:{second:02}:{place:02}.000Z", "ordinal": first + place}
-        for place, it in enumerate(lines)
+        {**line, "timestamp": f"2026-01-01T00:{second:02}:{place:02}.000Z", "ordinal": first + place}
+        for place, line in enumerate(lines)
     ]
 
 
@@ -66,7 +66,7 @@ def read(path: Path) -> Imported:
 
 def said_in(session: Imported) -> list[str]:
     """Return the texts of the messages on the path to the leaf."""
-    by_id = {it["id"]: it for it in entries(session)}
+    by_id = {entry["id"]: entry for entry in entries(session)}
     found: list[str] = []
     at = session.leaf
     while at is not None:
@@ -106,7 +106,7 @@ def test_the_requests_of_the_source_have_the_names_that_they_have_there(tmp_path
     source = rollout(tmp_path, SESSION, *source_lines())
     fork = rollout(tmp_path, FORK, *fork_lines())
     names = [
-        [it["requestKey"] for it in entries(read(path)) if it["type"] == "model_usage"]
+        [entry["requestKey"] for entry in entries(read(path)) if entry["type"] == "model_usage"]
         for path in (source, fork)
     ]
     assert names == [
@@ -122,7 +122,7 @@ def test_a_fork_whose_source_is_nowhere_names_it(missing: str, tmp_path: Path) -
     session = read(rollout(tmp_path, SECOND_FORK, *second_fork_lines()))
     assert said_in(session)[-2:] == ["three", "third"]
     assert "one" not in said_in(session)
-    assert [missing in it.message for it in session.report.problems] == [True]
+    assert [missing in problem.message for problem in session.report.problems] == [True]
     assert session.parent_source == FORK
 
 
@@ -169,7 +169,9 @@ def test_a_damaged_line_of_the_source_ends_no_history(tmp_path: Path) -> None:
 
 
 def test_lines_before_an_ordinal_are_those_before_the_first_that_has_it_or_a_later_one() -> None:
-    lines = [fields.dumps(it) + b"\n" for it in ({"ordinal": 0}, {}, {"ordinal": "1"}, {"ordinal": 3}, {})]
+    lines = [
+        fields.dumps(item) + b"\n" for item in ({"ordinal": 0}, {}, {"ordinal": "1"}, {"ordinal": 3}, {})
+    ]
     data = b"".join(lines)
     assert codex_history.before(data, 2) == b"".join(lines[:3])
     assert codex_history.before(data, 9) == data

@@ -27,7 +27,7 @@ def record(usage: dict[str, int], total: dict[str, int], response: str, **more: 
 
 def stamped(time: str, *lines: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the lines with the day and time `2026-01-01T{time}` and following milliseconds."""
-    return [{**it, "timestamp": f"2026-01-01T{time}.{number:03}Z"} for number, it in enumerate(lines)]
+    return [{**line, "timestamp": f"2026-01-01T{time}.{number:03}Z"} for number, line in enumerate(lines)]
 
 
 def created(time: str, **header: Any) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def turn(started_at: int) -> dict[str, Any]:
 
 def requests(*lines: dict[str, Any]) -> dict[str, int]:
     """Return the total tokens of the requests that a rollout reports, by their names."""
-    found = [it for it in entries(imported(jsonl(*lines))) if it["type"] == "model_usage"]
-    named = {it["requestKey"]: it["usage"]["totalTokens"] for it in found}
+    found = [entry for entry in entries(imported(jsonl(*lines))) if entry["type"] == "model_usage"]
+    named = {entry["requestKey"]: entry["usage"]["totalTokens"] for entry in found}
     assert len(named) == len(found), "one request is in two entries"
     return named
 
@@ -147,7 +147,7 @@ def test_copies_that_keep_their_times_are_those_from_before_the_thread() -> None
 def test_the_header_of_a_sub_agent_says_where_its_own_lines_begin() -> None:
     head = created("10:00:00", id=OWN, parent_thread_id=SESSION, subagent_history_start_ordinal=5)
     lines = stamped("10:00:00", head, *SOURCE, count(tokens(3500, 350), tokens(500, 50)))
-    numbered = [{**it, "ordinal": number} for number, it in enumerate(lines)]
+    numbered = [{**line, "ordinal": number} for number, line in enumerate(lines)]
     assert sorted(name[:36] for name in requests(*numbered)) == sorted((SESSION, SESSION, OWN))
 
 

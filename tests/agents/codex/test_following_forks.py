@@ -18,7 +18,7 @@ LONG = "word " * 70_000
 
 
 def numbered(first: int, *lines: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{**it, "ordinal": first + place} for place, it in enumerate(lines)]
+    return [{**line, "ordinal": first + place} for place, line in enumerate(lines)]
 
 
 def write_source(home: Path) -> Path:
@@ -42,8 +42,8 @@ def write_fork(home: Path) -> Path:
 async def context(peer: Peer, session: str) -> list[str]:
     """Return the texts that a model is sent."""
     messages = (await peer.call("session/context", sessionId=session))["messages"]
-    contents = [it["message"]["content"] for it in messages]
-    return [it if isinstance(it, str) else it[0]["text"] for it in contents]
+    contents = [message["message"]["content"] for message in messages]
+    return [content if isinstance(content, str) else content[0]["text"] for content in contents]
 
 
 async def test_a_fork_that_grows_has_its_history_which_is_read_once(
@@ -81,8 +81,8 @@ async def test_a_fork_that_grows_has_its_history_which_is_read_once(
 
 async def agent_problems(peer: Peer) -> list[str]:
     agents = (await peer.call("agent/list"))["agents"]
-    [codex] = [it for it in agents if it["name"] == "codex"]
-    return [it["message"] for it in codex["problems"]]
+    [codex] = [agent for agent in agents if agent["name"] == "codex"]
+    return [problem["message"] for problem in codex["problems"]]
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])
@@ -97,9 +97,11 @@ async def test_a_followed_fork_says_what_it_lacks_and_has_it_when_its_source_app
         origin = (await peer.call("session/info", sessionId=FORK))["session"]["origin"]
         assert origin["missingHistory"] == {"sessionId": SESSION, "lineCount": 3}
         assert await context(peer, FORK) == ["two", "second"]
-        assert [SESSION in it for it in await agent_problems(peer)] == [True]
+        assert [SESSION in problem for problem in await agent_problems(peer)] == [True]
         found = (await peer.call("server/doctor"))["findings"]
-        assert [it["location"]["path"] for it in found if SESSION in it["message"]] == [str(fork)]
+        assert [finding["location"]["path"] for finding in found if SESSION in finding["message"]] == [
+            str(fork)
+        ]
         if not is_restarted:
             write_source(agents_home)
             await until(lambda: has_history(peer))
@@ -120,7 +122,7 @@ async def has_no_problem(peer: Peer) -> bool:
 
 
 async def listed(peer: Peer) -> list[str]:
-    return [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]]
+    return [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]]
 
 
 async def has_history(peer: Peer) -> bool:
@@ -134,13 +136,13 @@ async def test_a_fork_that_was_continued_here_without_its_history_stays_and_is_n
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         [session] = (await peer.call("session/import", path=str(fork)))["sessions"]
-        assert [SESSION in it["message"] for it in session["problems"]] == [True]
+        assert [SESSION in problem["message"] for problem in session["problems"]] == [True]
         await peer.call("session/label", sessionId=FORK, entryId=await first_entry(peer), label="mine")
         write_source(agents_home)
         write_codex(agents_home, *numbered(5, said("user", "three")), name=FORK, day="2026/02/03")
         os.utime(fork, (2_000_000_000, 2_000_000_000))
         [session] = (await peer.call("session/import", path=str(fork)))["sessions"]
-        assert any("pieces" in it["message"] for it in session["problems"])
+        assert any("pieces" in problem["message"] for problem in session["problems"])
         assert session["addedCount"] == 1
         await peer.call("session/delete", sessionId=FORK)
         [again] = (await peer.call("session/import", path=str(fork)))["sessions"]

@@ -12,7 +12,7 @@ SESSION = imported(jsonl(*COPILOT))
 
 def id_of(type: str, number: int = 0) -> str:
     """The id of the nth event of a type."""
-    return str([it["id"] for it in COPILOT if it["type"] == type][number])
+    return str([item["id"] for item in COPILOT if item["type"] == type][number])
 
 
 def message(type: str, number: int = 0) -> dict[str, Any]:
@@ -27,8 +27,8 @@ def test_the_session_has_the_id_folder_and_version_of_its_start() -> None:
 
 
 def test_the_path_has_what_was_said_in_order() -> None:
-    said = [it for it in dialects.path(SESSION) if entry(SESSION, it)["type"] == "message"]
-    assert [entry(SESSION, it)["message"]["role"] for it in said] == [
+    said = [text for text in dialects.path(SESSION) if entry(SESSION, text)["type"] == "message"]
+    assert [entry(SESSION, line)["message"]["role"] for line in said] == [
         "user", "assistant", "toolResult", "toolResult", "assistant", "toolResult", "assistant", "user", "assistant",
     ]  # fmt: skip
     assert SESSION.leaf == id_of("assistant.message", -1)
@@ -36,7 +36,7 @@ def test_the_path_has_what_was_said_in_order() -> None:
 
 def test_an_answer_has_its_thinking_text_calls_model_and_tokens() -> None:
     answer = message("assistant.message")
-    assert [it["type"] for it in answer["content"]] == ["thinking", "text", "toolCall", "toolCall"]
+    assert [block["type"] for block in answer["content"]] == ["thinking", "text", "toolCall", "toolCall"]
     assert answer["content"][2]["arguments"] == {"path": "/work/notes.txt"}
     assert (answer["model"], answer["stopReason"], answer["usage"]["output"]) == ("model-a", "toolUse", 31)
     assert message("assistant.message", 3)["model"] == "model-b"
@@ -44,18 +44,18 @@ def test_an_answer_has_its_thinking_text_calls_model_and_tokens() -> None:
 
 def test_results_belong_to_their_calls_and_errors_say_so() -> None:
     results = [message("tool.execution_complete", number) for number in range(2)]
-    assert [(it["toolCallId"], it["toolName"], it["isError"]) for it in results] == [
+    assert [(result["toolCallId"], result["toolName"], result["isError"]) for result in results] == [
         ("call_1", "view", False), ("call_2", "bash", True),
     ]  # fmt: skip
-    assert [it["content"][0]["text"] for it in results] == ["three herons", "Exit code 1"]
+    assert [result["content"][0]["text"] for result in results] == ["three herons", "Exit code 1"]
     assert results[0]["details"]["result"] == {"detailedContent": "1. three herons"}
 
 
 def test_a_prompt_keeps_its_images_and_what_the_program_made_of_it() -> None:
     prompt = entry(SESSION, id_of("user.message"))
-    assert [it["type"] for it in prompt["message"]["content"]] == ["text", "image"]
+    assert [block["type"] for block in prompt["message"]["content"]] == ["text", "image"]
     assert prompt["foreign"]["transformedContent"].endswith("Which birds are in notes.txt?")
-    assert [it["displayName"] for it in prompt["foreign"]["attachments"]] == ["notes.txt"]
+    assert [attachment["displayName"] for attachment in prompt["foreign"]["attachments"]] == ["notes.txt"]
 
 
 def test_a_subagent_is_a_branch_and_its_prompt_is_not_of_the_user() -> None:
@@ -87,11 +87,13 @@ def test_other_events_are_stored_unchanged_and_repeated_calls_add_nothing() -> N
 
 
 def test_a_file_that_grows_only_appends() -> None:
-    whole = [it.id for it in SESSION.entries]
+    whole = [each_entry.id for each_entry in SESSION.entries]
     for count in range(1, len(COPILOT)):
         part = imported(jsonl(*COPILOT[:count]), growing=True)
-        assert {it.id for it in part.entries} <= set(whole)
-        assert all(any(line.line == it.line for line in SESSION.entries) for it in part.entries)
+        assert {each_entry.id for each_entry in part.entries} <= set(whole)
+        assert all(
+            any(line.line == each_entry.line for line in SESSION.entries) for each_entry in part.entries
+        )
 
 
 def test_events_that_were_taken_back_leave_a_branch() -> None:
@@ -110,8 +112,8 @@ def test_a_result_without_its_call_and_an_event_without_an_id_are_kept() -> None
     nameless = {"type": "user.message", "data": {"content": "hello"}, "parentId": None}
     found = imported(jsonl(COPILOT[0], lost, nameless, b"torn{"))
     assert found.report.preserved == {"user.message": 1, "unreadable": 1}
-    assert "toolResult" in [it.role for it in found.entries]
-    assert [it.line for it in found.report.problems] == [2, 4]
+    assert "toolResult" in [each_entry.role for each_entry in found.entries]
+    assert [problem.line for problem in found.report.problems] == [2, 4]
 
 
 def happened(type: str, id: str, **data: Any) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def usages(*lines: dict[str, Any]) -> list[dict[str, Any]]:
     """The usages of a file, in requests of their own or in answers."""
     start = happened("session.start", "e0", sessionId="s1", copilotVersion="1.0.102", selectedModel="model-a")
     found = entries(imported(jsonl(start, *lines)))
-    return [it.get("message", it)["usage"] for it in found if "usage" in it.get("message", it)]
+    return [line.get("message", line)["usage"] for line in found if "usage" in line.get("message", line)]
 
 
 def test_a_recorded_request_counts_with_its_cache_and_its_reasoning() -> None:
@@ -142,7 +144,8 @@ def test_a_recorded_request_counts_with_its_cache_and_its_reasoning() -> None:
         reasoningTokens=4,
     )
     [usage] = usages(record)
-    assert [usage[it] for it in ("input", "output", "cacheRead", "cacheWrite", "reasoningTokens", "totalTokens")] == [
+    kinds = ("input", "output", "cacheRead", "cacheWrite", "reasoningTokens", "totalTokens")
+    assert [usage[kind] for kind in kinds] == [
         55, 9, 40, 5, 4, 109,
     ]  # fmt: skip
     assert usage["cost"]["total"] == 0
@@ -151,10 +154,10 @@ def test_a_recorded_request_counts_with_its_cache_and_its_reasoning() -> None:
 def test_an_answer_whose_request_is_recorded_counts_once() -> None:
     answer = happened("assistant.message", "e2", content="Two.", apiCallId="chatcmpl-1", outputTokens=9)
     assert [
-        it["totalTokens"]
-        for it in usages(recorded("e1", "chatcmpl-1", inputTokens=100, outputTokens=9), answer)
+        usage["totalTokens"]
+        for usage in usages(recorded("e1", "chatcmpl-1", inputTokens=100, outputTokens=9), answer)
     ] == [109]
-    assert [it["totalTokens"] for it in usages(answer)] == [9]
+    assert [usage["totalTokens"] for usage in usages(answer)] == [9]
 
 
 def test_requests_of_sub_agents_and_repeated_ids_are_requests_of_their_own() -> None:
@@ -166,7 +169,7 @@ def test_requests_of_sub_agents_and_repeated_ids_are_requests_of_their_own() -> 
     ]
     start = happened("session.start", "e0", sessionId="s1", copilotVersion="1.0.102")
     found = entries(imported(jsonl(start, *records)))
-    assert [it["requestKey"] for it in found if it["type"] == "model_usage"] == [
+    assert [line["requestKey"] for line in found if line["type"] == "model_usage"] == [
         "s1/call-1",
         "s2/call-1",
         "s1/call-2",
@@ -177,4 +180,4 @@ def test_the_request_of_a_compaction_counts_also_if_it_gave_no_summary() -> None
     spent = {"requestCount": 1, "inputTokens": 50, "outputTokens": 5}
     for summary in ({"summaryContent": "Birds."}, {}):
         line = happened("session.compaction_complete", "e1", compactionTokensUsed=spent, **summary)
-        assert [it["totalTokens"] for it in usages(line)] == [55]
+        assert [usage["totalTokens"] for usage in usages(line)] == [55]

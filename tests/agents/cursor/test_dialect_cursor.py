@@ -17,8 +17,8 @@ def read(*lines: Any, path: str = f"{FOLDER}/a-1/a-1.jsonl", **beside: Any) -> I
     return imported(jsonl(*lines), name=path.rpartition("/")[2], sourcePath=path, **beside)
 
 
-def messages(it: Imported, role: str) -> list[dict[str, Any]]:
-    return [entry(it, name) for name, _, kind in tree(it) if kind == role]
+def messages(log: Imported, role: str) -> list[dict[str, Any]]:
+    return [entry(log, name) for name, _, kind in tree(log) if kind == role]
 
 
 def said(text: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def said(text: str) -> dict[str, Any]:
 def test_the_session_has_the_id_of_its_file_and_the_folder_that_was_found_beside_it() -> None:
     found = read(*CURSOR, cwd="/work", title="Birds")
     assert (found.source_id, found.parent_source, found.cwd) == ("a-1", None, "/work")
-    assert "Birds" in [it.get("name") for it in dialects.entries(found) if it["type"] == "session_info"]
+    assert "Birds" in [line.get("name") for line in dialects.entries(found) if line["type"] == "session_info"]
 
 
 def test_the_transcript_of_a_subagent_is_below_that_of_its_agent() -> None:
@@ -60,12 +60,12 @@ def test_a_prompt_is_what_the_user_typed_and_has_the_time_that_cursor_tells_the_
 
 def test_calls_have_ids_of_their_own_because_the_transcript_has_none() -> None:
     answer = messages(read(*CURSOR), "assistant")[0]["message"]
-    calls = [it for it in answer["content"] if it["type"] == "toolCall"]
-    assert [(it["name"], it["arguments"].get("path")) for it in calls] == [
+    calls = [block for block in answer["content"] if block["type"] == "toolCall"]
+    assert [(call["name"], call["arguments"].get("path")) for call in calls] == [
         ("Read", "/work/notes.txt"),
         ("Shell", None),
     ]
-    assert len({it["id"] for it in calls} - {""}) == 2
+    assert len({call["id"] for call in calls} - {""}) == 2
     assert answer["stopReason"] == "toolUse"
 
 
@@ -99,12 +99,12 @@ def test_a_prompt_without_tags_is_read_as_it_is() -> None:
 
 
 def test_a_file_that_grows_only_appends_and_a_changed_line_begins_a_branch() -> None:
-    whole = [it.id for it in read(*CURSOR).entries]
+    whole = [each_entry.id for each_entry in read(*CURSOR).entries]
     for count in range(1, len(CURSOR)):
-        assert {it.id for it in read(*CURSOR[:count]).entries} <= set(whole)
+        assert {each_entry.id for each_entry in read(*CURSOR[:count]).entries} <= set(whole)
     changed = tree(read(*CURSOR[:2], said("no, the owls"), *CURSOR[2:]))
-    assert [it[0] for it in changed[:3]] == [it[0] for it in tree(read(*CURSOR))[:3]]
-    assert not {it[0] for it in changed[3:]} & set(whole)
+    assert [row[0] for row in changed[:3]] == [row[0] for row in tree(read(*CURSOR))[:3]]
+    assert not {row[0] for row in changed[3:]} & set(whole)
 
 
 def test_lines_of_other_programs_are_not_recognized() -> None:

@@ -13,8 +13,8 @@ MOVED = [
 
 
 def written(line: dict[str, Any]) -> Iterator[str]:
-    for it in [line, *((line.get("$set") or {}).get("messages") or [])]:
-        if it.get("type") in ("user", "gemini"):
-            yield from strings(it.get("content"))
-            yield from strings([call.get("args") for call in it.get("toolCalls") or []])
+    for message in [line, *((line.get("$set") or {}).get("messages") or [])]:
+        if message.get("type") in ("user", "gemini"):
+            yield from strings(message.get("content"))
+            yield from strings([call.get("args") for call in message.get("toolCalls") or []])
     yield from strings((line.get("$set") or {}).get("summary"))

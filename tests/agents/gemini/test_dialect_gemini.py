@@ -41,7 +41,7 @@ def history(*messages: dict[str, Any]) -> dict[str, Any]:
 
 def texts(session: Any) -> list[str]:
     """The texts of the messages on the path, in order."""
-    found = {it["id"]: it for it in entries(session)}
+    found = {line["id"]: line for line in entries(session)}
     said = []
     for name in path(session):
         content = found[name].get("message", {}).get("content", [])
@@ -56,7 +56,7 @@ def test_the_file_of_the_tests_becomes_a_tree_with_a_branch_for_the_rewind_and_a
     ]  # fmt: skip
     assert entry(session, "c7")["parentId"] == "c6"
     assert entry(session, "c6")["parentId"] == entry(session, "c8")["parentId"]
-    [label] = [it for it in entries(session) if it["type"] == "label"]
+    [label] = [line for line in entries(session) if line["type"] == "label"]
     assert (label["targetId"], label["label"]) == ("c7", "rolled-back")
     assert entry(session, "s1")["firstKeptEntryId"] == "c12"
     assert list(kept(session)) == [25]
@@ -66,7 +66,7 @@ def test_the_title_is_the_summary_and_the_folder_comes_from_beside_the_file() ->
     session = read(
         {**HEADER, "summary": "First"}, message("a", "user", "x"), {"$set": {"summary": "Second"}}, cwd="/p"
     )
-    names = [it["name"] for it in entries(session) if it["type"] == "session_info"]
+    names = [line["name"] for line in entries(session) if line["type"] == "session_info"]
     assert (names, session.cwd) == (["First", "Second"], "/p")
 
 
@@ -86,8 +86,8 @@ def test_tokens_that_come_with_a_later_line_of_a_message_are_counted_once() -> N
         message("a", "gemini", "Hello", tokens=spent),
         message("a", "gemini", "Hello", tokens=spent, toolCalls=[call("one")]),
     )
-    counted = [it for it in entries(session) if "usage" in it or "usage" in it.get("message", {})]
-    assert [it["type"] for it in counted] == ["model_usage"]
+    counted = [line for line in entries(session) if "usage" in line or "usage" in line.get("message", {})]
+    assert [sent["type"] for sent in counted] == ["model_usage"]
 
 
 def test_a_message_that_is_written_again_adds_its_calls_and_their_results() -> None:
@@ -136,16 +136,16 @@ def test_a_history_that_is_repeated_at_a_resume_adds_nothing() -> None:
 def test_a_resume_that_empties_the_history_and_adds_it_again_adds_nothing_to_the_conversation() -> None:
     context = message("c", "user", "<session_context>folders</session_context>")
     said = [message("a", "user", "First"), message("b", "gemini", "Second")]
-    again = [{**it, "id": f"{it['id']}2"} for it in said]
+    again = [{**sent, "id": f"{sent['id']}2"} for sent in said]
     lines = [
         HEADER, history(context), *said, HEADER, history(context), history(context, *again),
         message("d", "user", "Third"),
     ]  # fmt: skip
     session = read(*lines)
-    spoken = [it for it in entries(session) if it["type"] == "message"]
-    assert [it["id"] for it in spoken] == ["a", "b", "d"]
+    spoken = [line for line in entries(session) if line["type"] == "message"]
+    assert [sent["id"] for sent in spoken] == ["a", "b", "d"]
     assert texts(session)[-3:] == ["First", "Second", "Third"]
-    labels = [(it["targetId"], it.get("label")) for it in entries(session) if it["type"] == "label"]
+    labels = [(line["targetId"], line.get("label")) for line in entries(session) if line["type"] == "label"]
     assert labels == [("b", "rolled-back"), ("b", None)]
     assert not list(kept(session))
 
@@ -155,7 +155,7 @@ def test_a_resume_that_empties_the_history_and_adds_it_again_adds_nothing_to_the
 )
 def test_a_context_of_another_day_is_no_compaction_and_doubles_nothing(first: list[dict[str, Any]]) -> None:
     said = [message("a", "user", "First"), message("b", "gemini", "Second")]
-    again = [{**it, "id": f"{it['id']}2"} for it in said]
+    again = [{**sent, "id": f"{sent['id']}2"} for sent in said]
     lines: list[Any] = [HEADER, *first, *said]
     for day, prompt in (("Tuesday", "Third"), ("Wednesday", "Fourth"), ("Wednesday", "Fifth")):
         context = message("c", "user", f"<session_context>{day}</session_context>")
@@ -163,13 +163,13 @@ def test_a_context_of_another_day_is_no_compaction_and_doubles_nothing(first: li
         lines += [HEADER, *([history(context)] if first else []), history(context, *again), asked]
         again += [asked]
         session = read(*lines)
-        assert [it for it in texts(session) if not it.startswith("<")] == [
+        assert [text for text in texts(session) if not text.startswith("<")] == [
             "First",
             "Second",
-            *[it["content"] for it in again[2:]],
+            *[sent["content"] for sent in again[2:]],
         ]
-    assert not any(it["type"] == "compaction" for it in entries(session))
-    added = [it["content"][0]["text"] for it in entries(session) if it["type"] == "custom_message"]
+    assert not any(line["type"] == "compaction" for line in entries(session))
+    added = [line["content"][0]["text"] for line in entries(session) if line["type"] == "custom_message"]
     assert [day for text in added for day in ("Monday", "Tuesday", "Wednesday") if day in text] == [
         *(["Monday"] if first else []), "Tuesday", "Wednesday",
     ]  # fmt: skip
@@ -212,7 +212,7 @@ def test_a_copied_history_that_comes_back_without_its_prompt_keeps_the_prompt_on
         history(context, *copies[1:], third), message("e", "user", "Fourth"),
     )  # fmt: skip
     assert texts(session) == ["First", "a long result", "Second", "Third", "Fourth"]
-    assert len([it for it in entries(session) if it["type"] == "message"]) == 6
+    assert len([line for line in entries(session) if line["type"] == "message"]) == 6
 
 
 def test_a_prompt_that_is_said_again_is_no_copy() -> None:
@@ -225,8 +225,13 @@ def test_a_result_in_a_repeated_history_belongs_to_its_own_call() -> None:
     both = [call("one", "1")["result"][0], call("two", "2")["result"][0]]
     calls = [{**call("one"), "result": both}, {**call("two"), "result": both}]
     session = read(HEADER, history(message("a", "gemini", "I look.", toolCalls=calls)))
-    results = [it["message"] for it in entries(session) if it.get("message", {}).get("role") == "toolResult"]
-    assert [(it["toolCallId"], it["content"][0]["text"]) for it in results] == [("one", "1"), ("two", "2")]
+    results = [
+        line["message"] for line in entries(session) if line.get("message", {}).get("role") == "toolResult"
+    ]
+    assert [(result["toolCallId"], result["content"][0]["text"]) for result in results] == [
+        ("one", "1"),
+        ("two", "2"),
+    ]
 
 
 def test_a_history_that_begins_anew_is_a_compaction_with_its_summary() -> None:
@@ -244,7 +249,7 @@ def test_a_resume_after_a_compaction_adds_no_copy_of_the_messages_that_it_kept()
     def again(*names: str) -> list[dict[str, Any]]:
         known = {"s": ("user", "They met."), "t": ("gemini", "Got it."), "l": ("gemini", "Last")}
         known |= {"c": ("user", "Kept question"), "d": ("gemini", "Kept answer")}
-        return [message(f"{it}2", *known[it]) for it in names]
+        return [message(f"{name}2", *known[name]) for name in names]
 
     context = history(message("x", "user", CONTEXT))
     begun = [
@@ -256,7 +261,7 @@ def test_a_resume_after_a_compaction_adds_no_copy_of_the_messages_that_it_kept()
     session = read(*begun, *resumed, message("e", "user", "Now"), *resumed[:2], history(
         message("x", "user", CONTEXT), *again("s", "t", "c", "d", "l"), message("e", "user", "Now")
     ), message("f", "gemini", "Yes"))  # fmt: skip
-    assert [it["id"] for it in entries(session) if it["type"] == "message"] == [
+    assert [line["id"] for line in entries(session) if line["type"] == "message"] == [
         "a",
         "b",
         "c",
@@ -279,7 +284,7 @@ def test_a_history_that_was_cut_or_changed_leaves_a_branch() -> None:
     assert cut.leaf == "b"
     changed = read(*start, history(message("a", "user", "one"), message("d", "gemini", "four")))
     assert path(changed) == ["a", "d"]
-    assert "c" in {it.id for it in changed.entries}
+    assert "c" in {line.id for line in changed.entries}
 
 
 def test_a_rewind_to_an_unknown_message_begins_at_the_root_and_is_a_problem() -> None:
@@ -308,7 +313,8 @@ def test_a_call_of_a_document_that_is_written_again_is_not_lost() -> None:
     one, two = ({**HEADER, "messages": [message("a", "gemini", "x", toolCalls=calls), message("b", "user", "y")]}
                 for calls in ([call("c")], [call("c"), call("d")]))  # fmt: skip
     before, after = (
-        {it.id: it.line for it in imported(json.dumps(it).encode()).entries} for it in (one, two)
+        {each_entry.id: each_entry.line for each_entry in imported(json.dumps(item).encode()).entries}
+        for item in (one, two)
     )
     assert before.keys() < after.keys()
     assert b'"d"' in b"".join(line for name, line in after.items() if name not in before)
@@ -333,5 +339,5 @@ def test_a_document_that_is_cut_gives_its_complete_messages(indent: int | None) 
     document = {**HEADER, "messages": [message("a", "user", "one"), message("b", "gemini", "two")]}
     data = json.dumps(document, indent=indent).encode()
     session = imported(data[: data.index(b"two")])
-    assert [it[2] for it in tree(session)] == ["user"]
+    assert [row[2] for row in tree(session)] == ["user"]
     assert (session.source_id, session.report.problem_count) == (HEADER["sessionId"], 1)

@@ -30,7 +30,7 @@ def before_load() -> None:
 
 
 def names(chats: Path) -> list[str]:
-    return sorted(it.name for it in chats.iterdir())
+    return sorted(path.name for path in chats.iterdir())
 
 
 def test_the_file_is_copied_under_a_name_that_gemini_does_not_delete(chats: Path) -> None:

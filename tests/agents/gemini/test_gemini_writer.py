@@ -8,8 +8,8 @@ def test_gemini_has_results_with_their_calls_and_nowhere_else() -> None:
     header, question, answer, last = lines
     assert {"sessionId", "projectHash", "startTime", "lastUpdated", "kind"} <= header.keys()
     assert header["summary"] == "Notes"
-    assert [it["type"] for it in (question, answer, last)] == ["user", "gemini", "gemini"]
+    assert [entry["type"] for entry in (question, answer, last)] == ["user", "gemini", "gemini"]
     assert question["content"][1]["inlineData"]["mimeType"] == "image/png"
-    assert [it["status"] for it in answer["toolCalls"]] == ["success", "error"]
+    assert [call["status"] for call in answer["toolCalls"]] == ["success", "error"]
     [found] = answer["toolCalls"][0]["result"]
     assert found["functionResponse"]["response"] == {"output": "three notes"}

@@ -58,13 +58,20 @@ def test_the_document_of_the_tests_becomes_a_session() -> None:
 
 def test_a_document_is_the_same_on_one_line_and_on_many() -> None:
     indented = imported(json.dumps(OPENCODE, indent=1).encode())
-    assert [it.line for it in indented.entries] == [it.line for it in read(OPENCODE).entries]
+    assert [each_entry.line for each_entry in indented.entries] == [
+        line.line for line in read(OPENCODE).entries
+    ]
 
 
 def test_an_answer_has_its_thoughts_calls_tokens_and_cost() -> None:
     answer = entry(read(OPENCODE), "msg_000000000002")
     said_by_model = answer["message"]
-    assert [it["type"] for it in said_by_model["content"]] == ["thinking", "text", "toolCall", "toolCall"]
+    assert [block["type"] for block in said_by_model["content"]] == [
+        "thinking",
+        "text",
+        "toolCall",
+        "toolCall",
+    ]
     used = said_by_model["usage"]
     assert (used["input"], used["output"], used["cacheRead"], used["cost"]["total"]) == (90, 25, 10, 0.25)
     assert answer["foreign"]["parts"] == [{"type": "patch", "hash": "0f", "files": ["plan.md"]}]
@@ -72,9 +79,11 @@ def test_an_answer_has_its_thoughts_calls_tokens_and_cost() -> None:
 
 def test_results_are_those_of_finished_calls() -> None:
     results = [
-        it["message"] for it in entries(read(OPENCODE)) if it.get("message", {}).get("role") == "toolResult"
+        line["message"]
+        for line in entries(read(OPENCODE))
+        if line.get("message", {}).get("role") == "toolResult"
     ]
-    assert [(it["content"][0]["text"], it["isError"]) for it in results] == [
+    assert [(result["content"][0]["text"], result["isError"]) for result in results] == [
         ("the plan", False),
         ("Exit code 1", True),
     ]
@@ -106,10 +115,10 @@ def test_an_answer_that_is_completed_after_it_was_read_is_another_entry() -> Non
     asked, answer = message("msg_1", "user", said("one")), message("msg_2", "assistant", said("tw"))
     incomplete = deepcopy(answer)
     del incomplete["info"]["time"]["completed"]
-    before = {it.id for it in read(document(asked, incomplete)).entries}
+    before = {line.id for line in read(document(asked, incomplete)).entries}
     after = read(document(asked, answer))
-    assert before - {it.id for it in after.entries}
-    assert {"msg_2"} == {it.id for it in after.entries} - before
+    assert before - {line.id for line in after.entries}
+    assert {"msg_2"} == {line.id for line in after.entries} - before
 
 
 def test_after_a_revert_the_leaf_is_before_the_reverted_message() -> None:
@@ -144,7 +153,7 @@ def test_a_message_and_a_part_that_are_no_json_are_problems() -> None:
     torn = {"type": "unreadable", "raw": '{"type": "te'}
     broken = {"info": {**torn, "id": "msg_2"}, "parts": [said("lost")]}
     session = read(document(message("msg_1", "user", said("hello"), torn), broken))
-    assert [it.message for it in session.report.problems] == [
+    assert [problem.message for problem in session.report.problems] == [
         "a part of the message msg_1 is not JSON",
         "the message msg_2 is not JSON",
     ]

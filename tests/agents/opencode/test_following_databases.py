@@ -54,12 +54,12 @@ async def follow(peer: Peer) -> None:
 
 async def listed(peer: Peer) -> dict[str, Any]:
     """OpenCode as `agent/list` describes it."""
-    [found] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "opencode"]
+    [found] = [agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == "opencode"]
     return dict(found)
 
 
 async def has_problem(peer: Peer, part: str) -> bool:
-    return any(part in it["message"] for it in (await listed(peer))["problems"])
+    return any(part in problem["message"] for problem in (await listed(peer))["problems"])
 
 
 async def test_messages_of_opencode_are_announced_and_found(peer: Peer, opencode: WritingOpenCode) -> None:
@@ -71,7 +71,7 @@ async def test_messages_of_opencode_are_announced_and_found(peer: Peer, opencode
     await peer.call("session/subscribe", sessionId=SESSION)
     opencode.asks("And the rhinoceros?")
     opencode.says("In the savanna.")
-    await peer.until(lambda it: any("savanna" in str(body) for body in it.bodies))
+    await peer.until(lambda client: any("savanna" in str(body) for body in client.bodies))
     await until(lambda: _found(peer, "rhinoceros"))
     assert (await texts(peer, SESSION))[2:] == ["And the rhinoceros?", "In the savanna."]
 
@@ -88,7 +88,7 @@ async def test_a_new_session_and_its_subagent_are_announced(peer: Peer, opencode
         opencode.says("found", session)
     await has(peer, "found", OTHER)
     assert (await info(peer, OTHER))["parentSessionId"] == SESSION
-    created = {it["session"]["sessionId"] for it in peer.told("session/created")}
+    created = {notification["session"]["sessionId"] for notification in peer.told("session/created")}
     assert created == {SESSION, OTHER}
 
 
@@ -163,7 +163,7 @@ async def test_only_the_last_messages_of_a_long_session_are_read(
     opencode.titles("A later title")
     await until(lambda: _has_title(peer, "A later title"))
     assert whole == []
-    said = [f"{it} {number}" for number in range(40) for it in ("question", "answer")]
+    said = [f"{name} {number}" for number in range(40) for name in ("question", "answer")]
     assert await texts(peer, SESSION) == [*said, "read whole", *(f"alone {number}" for number in range(60))]
 
 
@@ -180,7 +180,7 @@ def other_clock(random: Random, *, late_by: float) -> Callable[[int, str], str]:
 async def spoken(peer: Peer, session: str = SESSION) -> list[str]:
     """The texts of the messages that a model receives."""
     found = messages_of(await peer.call("session/context", sessionId=session))
-    return [part["text"] for it in found for part in it["content"]]
+    return [part["text"] for message in found for part in message["content"]]
 
 
 @pytest.mark.parametrize("late_by", [-600.0, -0.01, 3.0, 86_400.0])
@@ -202,8 +202,8 @@ async def test_a_wrong_clock_of_the_ids_of_prompts_changes_nothing(
             before.append(f"prompt {turn}")
             opencode.asks(before[-1], session)
             before += [f"answer {turn}.{number}" for number in range(random.choice([1, 2, 3]))]
-            for it in before[before.index(f"prompt {turn}") + 1 :]:
-                opencode.says(it, session)
+            for text in before[before.index(f"prompt {turn}") + 1 :]:
+                opencode.says(text, session)
         if turn % 3 == 2:
             for session, before in said.items():
                 await has(peer, before[-1], session)
@@ -262,7 +262,7 @@ async def test_a_session_of_2000_messages_goes_on_with_its_last_messages_only(
         await has_in_context(peer, f"answer {number}")
     assert whole == []
     found = await spoken(peer)
-    said = [f"{it} {number}" for number in range(1_010) for it in ("prompt", "answer")]
+    said = [f"{name} {number}" for number in range(1_010) for name in ("prompt", "answer")]
     assert found == [*said[:2_000], "read whole", "once more", *said[2_000:]]
     opencode.close()
 
@@ -319,7 +319,8 @@ async def test_messages_that_are_taken_back_stay_as_a_branch(peer: Peer, opencod
     await has(peer, "gone another way", SESSION)
     assert len(await texts(peer, SESSION)) == 6
     entries = {
-        it["id"]: it for it in entries_of(await peer.call("session/entries", sessionId=SESSION, limit=100))
+        entry["id"]: entry
+        for entry in entries_of(await peer.call("session/entries", sessionId=SESSION, limit=100))
     }
     leaf = entries[(await info(peer, SESSION))["leafId"]]
     assert entries[leaf["parentId"]]["parentId"] == kept
@@ -373,18 +374,20 @@ async def test_a_database_that_no_program_has_open_gets_no_files_beside_it(
     opencode.close()
     await follow(peer)
     await has(peer, "listen", SESSION)
-    assert [it.name for it in database.parent.iterdir()] == ["opencode.db"]
+    assert [path.name for path in database.parent.iterdir()] == ["opencode.db"]
 
 
 def contents(database: Path) -> dict[str, bytes]:
     """The database and its log, without the file in which SQLite, within one process, also counts readers."""
-    return {it.name: it.read_bytes() for it in database.parent.iterdir() if not it.name.endswith("-shm")}
+    return {
+        path.name: path.read_bytes() for path in database.parent.iterdir() if not path.name.endswith("-shm")
+    }
 
 
 def last_written_long_ago(database: Path) -> None:
     """Have the files of a database say so; a file that was just written may get the same time again."""
-    for it in contents(database):
-        os.utime(database.with_name(it), (YEAR_2001, YEAR_2001))
+    for content in contents(database):
+        os.utime(database.with_name(content), (YEAR_2001, YEAR_2001))
 
 
 async def test_a_followed_database_at_rest_is_not_opened(
@@ -444,16 +447,18 @@ async def test_a_database_of_an_unknown_version_is_named_and_the_others_are_foll
     future.db.execute("ALTER TABLE part RENAME COLUMN data TO body")
     (database.with_name("opencode-torn.db")).write_bytes(b"no database" * 1_000)
     await follow(peer)
-    named = {Path(it["path"]).name: it["message"] for it in (await listed(peer))["problems"]}
+    named = {Path(problem["path"]).name: problem["message"] for problem in (await listed(peer))["problems"]}
     assert set(named) == {"opencode-next.db", "opencode-torn.db"}
     assert "its table part has no column data" in named["opencode-next.db"]
     assert "not a database" in named["opencode-torn.db"]
     opencode.says("still followed")
     await has(peer, "still followed", SESSION)
     problems = (await peer.call("server/doctor"))["findings"]
-    assert {Path(it["location"]["path"]).name for it in problems if it["kind"] == "agentFileSkipped"} == set(
-        named
-    )
+    assert {
+        Path(problem["location"]["path"]).name
+        for problem in problems
+        if problem["kind"] == "agentFileSkipped"
+    } == set(named)
     future.close()
 
 

@@ -62,12 +62,12 @@ def writer(path: Path) -> Iterator[sqlite3.Connection]:
 
 def state(path: Path) -> dict[str, bytes]:
     """The files beside a database, without the one in which SQLite, within one process, also counts readers."""
-    return {it.name: it.read_bytes() for it in path.parent.iterdir() if not it.name.endswith("-shm")}
+    return {path.name: path.read_bytes() for path in path.parent.iterdir() if not path.name.endswith("-shm")}
 
 
 def test_sessions_are_listed_with_their_last_change(path: Path, writer: sqlite3.Connection) -> None:
     found = opencode_database.sessions(str(path))
-    assert [(name, it.at) for name, it in found.items()] == [("ses_a", AT + 2), ("ses_b", AT + 2)]
+    assert [(name, change.at) for name, change in found.items()] == [("ses_a", AT + 2), ("ses_b", AT + 2)]
     add_message(writer, "ses_b", 3, "user", "more")
     changed = opencode_database.last_change(str(path), "ses_b")
     assert changed is not None
@@ -80,26 +80,28 @@ def test_a_session_is_a_document_that_the_reader_detects(path: Path, writer: sql
     assert data is not None
     assert known.detect(data) == "opencode"
     found = json.loads(data)
-    assert [it["info"]["role"] for it in found["messages"]] == ["user", "assistant"]
+    assert [message["info"]["role"] for message in found["messages"]] == ["user", "assistant"]
     assert (found["info"]["directory"], found["info"]["title"]) == ("/work", "A title")
 
 
 def test_a_closed_database_gets_no_files_beside_it(path: Path, writer: sqlite3.Connection) -> None:
     writer.close()
-    before = sorted(it.name for it in path.parent.iterdir())
+    before = sorted(path.name for path in path.parent.iterdir())
     assert before == ["opencode.db"]
     assert opencode_database.document(str(path), "ses_a") is not None
-    assert sorted(it.name for it in path.parent.iterdir()) == before
+    assert sorted(path.name for path in path.parent.iterdir()) == before
 
 
 def test_a_reader_in_another_process_leaves_no_trace(path: Path, writer: sqlite3.Connection) -> None:
-    before = {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in path.parent.iterdir()}
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in path.parent.iterdir()}
     program = (
         "import sys; from sessiond.agents.opencode import database as it; print(it.document(*sys.argv[1:]))"
     )
     read = [sys.executable, "-c", program, str(path), "ses_a"]
     assert "asked in ses_a" in subprocess.run(read, capture_output=True, check=True, encoding="utf-8").stdout
-    assert {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in path.parent.iterdir()} == before
+    assert {
+        path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in path.parent.iterdir()
+    } == before
     assert len(before) == 3
 
 
@@ -112,7 +114,7 @@ def test_a_database_whose_writer_was_killed_is_read_with_its_log(
     (copy / "opencode.db-shm").unlink()
     with pytest.raises(UnreadableDatabase, match="cannot be read now"):  # SQLite would make the file anew
         opencode_database.sessions(str(copy / path.name))
-    assert {it.name for it in copy.iterdir()} == {"opencode.db", "opencode.db-wal"}
+    assert {file.name for file in copy.iterdir()} == {"opencode.db", "opencode.db-wal"}
 
 
 def test_messages_of_a_later_form_are_said_by_name(path: Path, writer: sqlite3.Connection) -> None:
@@ -142,8 +144,8 @@ def test_a_row_that_is_no_json_is_kept_as_it_is(path: Path, writer: sqlite3.Conn
 
 def texts_of(path: Path, message: str) -> list[str]:
     found = json.loads(opencode_database.document(str(path), "ses_a") or b"")
-    [parts] = [it["parts"] for it in found["messages"] if it["info"]["id"] == message]
-    return [it["text"] for it in parts]
+    [parts] = [sent["parts"] for sent in found["messages"] if sent["info"]["id"] == message]
+    return [part["text"] for part in parts]
 
 
 def test_parts_are_in_the_order_in_which_they_were_written(path: Path, writer: sqlite3.Connection) -> None:
@@ -188,16 +190,19 @@ async def test_an_import_of_the_database_imports_each_session_and_later_what_is_
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         first = (await peer.call("session/import", path=str(path)))["sessions"]
-        assert [(it["status"], it["path"]) for it in first] == [
+        assert [(result["status"], result["path"]) for result in first] == [
             ("created", f"{path}#ses_a"), ("created", f"{path}#ses_b"),
         ]  # fmt: skip
         hits = await peer.call("session/search", query="answered")
-        assert len({it["sessionId"] for it in hits["hits"]}) == 2
+        assert len({hit["sessionId"] for hit in hits["hits"]}) == 2
         assert state(path) == before
         add_message(writer, "ses_b", 3, "user", "more")
         add_message(writer, "ses_b", 4, "assistant", "enough")
         again = (await peer.call("session/import", path=str(path)))["sessions"]
-        assert [(it["status"], it["addedCount"]) for it in again] == [("unchanged", 0), ("grown", 2)]
+        assert [(result["status"], result["addedCount"]) for result in again] == [
+            ("unchanged", 0),
+            ("grown", 2),
+        ]
 
 
 async def test_a_database_that_cannot_be_read_is_skipped_with_the_reason(tmp_path: Path) -> None:

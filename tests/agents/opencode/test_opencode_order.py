@@ -29,7 +29,7 @@ def conversation(turns: list[int], *, prompts_late_by: float = 0.0) -> list[Mess
 def test_a_wrong_clock_of_the_prompts_changes_no_order(turns: list[int], late: float, random: Any) -> None:
     places = conversation(turns, prompts_late_by=late)
     shuffled = random.sample(places, len(places))
-    assert [shuffled[it] for it in in_order(shuffled)] == places
+    assert [shuffled[number] for number in in_order(shuffled)] == places
 
 
 @given(st.lists(st.builds(
@@ -98,15 +98,15 @@ def written(draw: st.DrawFn) -> list[MessagePlace]:
 def test_a_session_in_use_is_read_as_the_beginning_of_its_later_state(
     places: list[MessagePlace],
 ) -> None:
-    complete = [message(it) for it in places]
-    parents = {it["id"]: it["parentId"] for it in entries(imported(document(*complete)))}
+    complete = [message(place) for place in places]
+    parents = {entry["id"]: entry["parentId"] for entry in entries(imported(document(*complete)))}
     for end in range(1, len(places) + 1):
         for is_complete in (True, False):
             so_far = [*complete[: end - 1], message(places[end - 1], is_complete=is_complete)]
             part = imported(document(*so_far), growing=True)
-            for it in entries(part):
-                if it["id"].startswith("msg"):
-                    assert parents[it["id"]] == it["parentId"]
+            for entry in entries(part):
+                if entry["id"].startswith("msg"):
+                    assert parents[entry["id"]] == entry["parentId"]
             held = part.report.held_back_count
             assert len(path(part)) == len(so_far) - held
 

@@ -69,7 +69,7 @@ async def peer(tmp_path: Path, agents_home: Path) -> AsyncIterator[Peer]:
 
 async def spoken(peer: Peer, session: str = SESSION) -> list[str]:
     found = messages_of(await peer.call("session/context", sessionId=session))
-    return [part["text"] for it in found for part in it["content"]]
+    return [part["text"] for message in found for part in message["content"]]
 
 
 async def test_a_session_in_files_is_imported_in_the_order_of_its_times(
@@ -81,20 +81,22 @@ async def test_a_session_in_files_is_imported_in_the_order_of_its_times(
     opencode.asks("four", name="msg_a")
     opencode.says("five", name="msg_b")
     result = await peer.call("session/import", path=str(opencode.storage))
-    assert [(it["status"], it["sessionId"]) for it in result["sessions"]] == [("created", SESSION)]
+    assert [(session["status"], session["sessionId"]) for session in result["sessions"]] == [
+        ("created", SESSION)
+    ]
     assert result["skipped"] == []
     assert await spoken(peer) == ["one", "two", "three", "four", "five"]
     info = (await peer.call("session/info", sessionId=SESSION))["session"]
     assert (info["cwd"], info["title"]) == ("/work", "Herons")
     again = await peer.call("session/import", path=str(opencode.storage))
-    assert [it["status"] for it in again["sessions"]] == ["unchanged"]
+    assert [session["status"] for session in again["sessions"]] == ["unchanged"]
 
 
 async def test_sessions_in_files_are_followed(peer: Peer, opencode: OldOpenCode) -> None:
     opencode.begins()
     opencode.asks("hello")
     opencode.says("here")
-    before = {it: it.read_bytes() for it in opencode.storage.rglob("*.json")}
+    before = {path: path.read_bytes() for path in opencode.storage.rglob("*.json")}
     await peer.call("agent/follow", agents=["opencode"], workDoneToken="first")
     assert await texts(peer, SESSION) == ["hello", "here"]
     opencode.asks("and now?")
@@ -108,8 +110,8 @@ async def test_sessions_in_files_are_followed(peer: Peer, opencode: OldOpenCode)
     opencode.says("and again", session=OTHER)
     await has(peer, "and again", OTHER)
     assert await spoken(peer) == ["hello", "here", "and now?", "now"]
-    assert before.items() <= {it: it.read_bytes() for it in opencode.storage.rglob("*.json")}.items()
-    [listed] = [it for it in (await peer.call("agent/list"))["agents"] if it["name"] == "opencode"]
+    assert before.items() <= {path: path.read_bytes() for path in opencode.storage.rglob("*.json")}.items()
+    [listed] = [agent for agent in (await peer.call("agent/list"))["agents"] if agent["name"] == "opencode"]
     assert (listed["fileCount"], listed["sessionCount"], listed["problems"]) == (2, 2, [])
 
 

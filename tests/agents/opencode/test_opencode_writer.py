@@ -13,14 +13,14 @@ from support.native_sessions import LINEAGE, a_task, native, with_added_text
 def test_opencode_has_ids_that_sort_by_time() -> None:
     [document], _ = native("opencode", a_task(title="Notes"))
     assert {"id", "slug", "title", "version", "time"} <= document["info"].keys()
-    ids = [it["info"]["id"] for it in document["messages"]]
-    parts = [part["id"] for it in document["messages"] for part in it["parts"]]
+    ids = [message["info"]["id"] for message in document["messages"]]
+    parts = [part["id"] for message in document["messages"] for part in message["parts"]]
     assert ids == sorted(ids)
     assert parts == sorted(parts)
     question, answer, last = document["messages"]
     assert answer["info"]["parentID"] == last["info"]["parentID"] == question["info"]["id"]
     states = [part["state"] for part in answer["parts"] if part["type"] == "tool"]
-    assert [it["status"] for it in states] == ["completed", "error"]
+    assert [state["status"] for state in states] == ["completed", "error"]
     assert states[0]["output"] == "three notes"
     assert states[1]["error"] == "Exit code 1"
 

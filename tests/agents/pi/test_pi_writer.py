@@ -19,10 +19,10 @@ def test_pi_and_oh_my_pi_have_the_entries_of_the_path(agent: str) -> None:
         title="T",
     )
     lines, _ = native(agent, whole)
-    assert [it["type"] for it in lines] == [
+    assert [line["type"] for line in lines] == [
         "session", "message", "message", "compaction", "session_info" if agent == "pi" else "title_change",
     ]  # fmt: skip
-    assert [it["parentId"] for it in lines[1:]] == [None, *(it["id"] for it in lines[1:-1])]
+    assert [line["parentId"] for line in lines[1:]] == [None, *(line["id"] for line in lines[1:-1])]
     assert lines[0]["version"] == 3
 
 
@@ -46,7 +46,7 @@ def test_edits_are_applied_for_oh_my_pi_which_does_not_know_them() -> None:
         entry("context_edit", targetId="e2", replacement={"content": "right"}),
     )  # fmt: skip
     lines, _ = native("oh-my-pi", whole)
-    assert [it["type"] for it in lines] == ["session", "message"]
+    assert [line["type"] for line in lines] == ["session", "message"]
     assert lines[1]["message"]["content"] == [{"type": "text", "text": "right"}]
 
 
@@ -54,6 +54,8 @@ def test_edits_are_applied_for_oh_my_pi_which_does_not_know_them() -> None:
 def test_a_session_of_pi_stays_complete_in_pi(agent: str) -> None:
     whole = replace(with_added_text(), agent="pi")
     lines, losses = native(agent, whole)
-    assert [it.get("id") for it in lines[1:]] == [it["id"] for it in whole.entries]
-    assert all(it in str(lines) for it in ("reads PDF", "The user opened", "You review", THOUGHT["thinking"]))
+    assert [line.get("id") for line in lines[1:]] == [line["id"] for line in whole.entries]
+    assert all(
+        text in str(lines) for text in ("reads PDF", "The user opened", "You review", THOUGHT["thinking"])
+    )
     assert not losses.lost

@@ -44,7 +44,9 @@ def test_the_file_of_the_tests_becomes_a_tree_without_the_lines_of_the_program()
 
 
 def test_a_repeated_title_is_one_title() -> None:
-    assert [it["name"] for it in entries(read(*QWEN)) if it["type"] == "session_info"] == ["The plan"]
+    assert [
+        each_entry["name"] for each_entry in entries(read(*QWEN)) if each_entry["type"] == "session_info"
+    ] == ["The plan"]
 
 
 def test_an_answer_has_its_thoughts_calls_model_and_tokens() -> None:
@@ -61,7 +63,7 @@ def test_an_answer_has_its_thoughts_calls_model_and_tokens() -> None:
 
 def test_a_result_names_its_call_and_says_whether_it_failed() -> None:
     results = [entry(read(*QWEN), name)["message"] for name in ("d4", "d5")]
-    assert [(it["toolCallId"], it["toolName"], it["isError"]) for it in results] == [
+    assert [(result["toolCallId"], result["toolName"], result["isError"]) for result in results] == [
         ("call_1", "read_file", False), ("call_2", "run_shell_command", True),
     ]  # fmt: skip
 
