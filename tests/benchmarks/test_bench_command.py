@@ -59,7 +59,7 @@ def test_results_are_written_and_can_be_compared_with(
 ) -> None:
     file = tmp_path / "results.json"
     assert main(["--quick", "--json", str(file)]) == 0
-    assert [it.name for it in read(file).measurements] == ["one", "two"]
+    assert [measured.name for measured in read(file).measurements] == ["one", "two"]
     assert read(file).quick
     capsys.readouterr()
     assert main(["--quick", "--against", str(file)]) == 0
@@ -81,7 +81,7 @@ def test_a_failed_measurement_does_not_lose_the_others(
     measurement(monkeypatch, "broken")
     file = tmp_path / "results.json"
     assert main(["broken", "two", "--json", str(file)]) == 1
-    assert [it.name for it in read(file).measurements] == ["two"]
+    assert [measured.name for measured in read(file).measurements] == ["two"]
     assert "nothing to measure" in capsys.readouterr().err
 
 
@@ -144,7 +144,7 @@ def test_a_record_has_all_measurements_and_the_charts(
     monkeypatch.setattr(record, "PAGE", tmp_path / "page.md")
     record.PAGE.write_text(f"{record.START}{record.END}\n", encoding="utf-8")
     assert main(["--record"]) == 0
-    assert [it.name for it in record.recorded().measurements] == ["one", "two"]
+    assert [measured.name for measured in record.recorded().measurements] == ["one", "two"]
     assert "| open | 200 ms |" in record.PAGE.read_text(encoding="utf-8")
 
 

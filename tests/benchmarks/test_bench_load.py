@@ -23,7 +23,10 @@ def in_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def requests(count: int) -> Requests:
     return Requests(
-        [msgspec.json.encode({"id": it, "method": "it", "params": {}}) for it in range(1, count + 1)]
+        [
+            msgspec.json.encode({"id": measured, "method": "it", "params": {}})
+            for measured in range(1, count + 1)
+        ]
     )
 
 
@@ -53,7 +56,9 @@ def test_clients_may_send_requests_of_their_own(tmp_path: Path) -> None:
         sessions = [new_session(daemon) for _ in range(2)]
         loads = [appends(sessions[0], "written", 3), appends(sessions[1], "synced", 2, entries=5)]
         drive(daemon, loads, clients=2, depth=2)
-        counts = [daemon.call("session/info", sessionId=it)["session"]["entryCount"] for it in sessions]
+        counts = [
+            daemon.call("session/info", sessionId=measured)["session"]["entryCount"] for measured in sessions
+        ]
         assert counts == [1 + 3, 1 + 2 * 5]
 
 

@@ -40,7 +40,7 @@ def chart(*lines: Line, unit: str = "s") -> Chart:
 
 
 def texts(picture: bytes) -> list[str]:
-    return [it.text or "" for it in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+    return [measured.text or "" for measured in ElementTree.fromstring(picture).iter(f"{SVG}text")]
 
 
 def test_the_page_has_the_tables_of_the_recorded_run() -> None:
@@ -50,8 +50,8 @@ def test_the_page_has_the_tables_of_the_recorded_run() -> None:
 
 def test_the_page_shows_each_recorded_chart() -> None:
     page = record.PAGE.read_text(encoding="utf-8")
-    names = {f"{it.name}.svg" for it in record.recorded().charts}
-    assert names == {it.name for it in record.PICTURES.iterdir()}
+    names = {f"{measured.name}.svg" for measured in record.recorded().charts}
+    assert names == {measured.name for measured in record.PICTURES.iterdir()}
     for name in names:
         assert f"]({record.PICTURES.name}/{name})" in page
 

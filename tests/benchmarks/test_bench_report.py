@@ -28,7 +28,7 @@ def results(
 
 def line_of(text: str, beginning: str) -> str:
     """The line of a table that begins so, with one space between its cells' words."""
-    (line,) = [it for it in text.splitlines() if it.startswith(beginning)]
+    (line,) = [measured for measured in text.splitlines() if measured.startswith(beginning)]
     return " ".join(line.split())
 
 
@@ -120,7 +120,8 @@ def test_only_separate_ranges_are_called_better_or_worse(
     unit: str, before: list[float], now: list[float], verdict: str
 ) -> None:
     rows = [
-        Row("it", "", samples=msgspec.convert({"unit": unit, "values": it}, Samples)) for it in (before, now)
+        Row("it", "", samples=msgspec.convert({"unit": unit, "values": measured}, Samples))
+        for measured in (before, now)
     ]
     cells = line_of(compared(results(rows[1]), results(rows[0])), "it")
     assert cells.endswith(verdict or " x")
@@ -142,7 +143,9 @@ def test_a_comparison_of_different_machines_says_so() -> None:
 
 
 def test_turns_of_one_measurement_are_merged_by_row() -> None:
-    first, second = (results(sampled("open", it, "s"), Row("text", "yes")) for it in ([1.0, 5.0], [3.0]))
+    first, second = (
+        results(sampled("open", measured, "s"), Row("text", "yes")) for measured in ([1.0, 5.0], [3.0])
+    )
     rows = merged([first.measurements[0], second.measurements[0]]).rows
     assert rows[0].samples == Samples("s", (1.0, 5.0, 3.0))
     assert rows[0].measured == "3.00 s"
@@ -184,5 +187,8 @@ def test_the_file_system_is_that_of_the_innermost_mount() -> None:
 def test_the_facts_of_this_machine_are_complete(tmp_path: Path) -> None:
     machine = this_machine(tmp_path)
     assert machine.cores >= 1
-    assert all(msgspec.structs.asdict(machine)[it] for it in ("python", "processor", "kernel", "file_system"))
+    assert all(
+        msgspec.structs.asdict(machine)[measured]
+        for measured in ("python", "processor", "kernel", "file_system")
+    )
     assert machine.file_system != "unknown"
