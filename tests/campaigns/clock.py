@@ -22,7 +22,7 @@ JUMPS = (
 
 
 def run(ground: Ground) -> Figures:
-    library = next((str(it) for pattern in _LIBRARIES for it in Path("/usr/lib").glob(pattern)), None)
+    library = next((str(path) for pattern in _LIBRARIES for path in Path("/usr/lib").glob(pattern)), None)
     if library is None:
         ground.leave_out("faketime")
     home = Home(ground.folder / "h")
@@ -55,7 +55,7 @@ def run(ground: Ground) -> Figures:
             entries = len(names)
     with home.serving() as process:  # with the right time again
         told = entries_of(home.call("session/entries", sessionId=_SESSION, limit=10_000))
-        hold([it["id"] for it in told] == names[:10_000], "another daemon shows other entries")
+        hold([entry["id"] for entry in told] == names[:10_000], "another daemon shows other entries")
     return Figures(rounds=jumps, faults=jumps, checked=entries, more="from 1970 to 2103, forth and back")
 
 
@@ -94,7 +94,10 @@ def _append(daemon: BlockingDaemon, number: int) -> list[str]:
     done = daemon.call(
         "session/append", {"sessionId": _SESSION, "entries": [user(names[0]), assistant(names[1])]}
     )
-    hold([it["seq"] for it in done["entries"]] == [number + 1, number + 2], f"it went to {done['entries']}")
+    hold(
+        [entry["seq"] for entry in done["entries"]] == [number + 1, number + 2],
+        f"it went to {done['entries']}",
+    )
     return names
 
 
@@ -104,7 +107,7 @@ def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
     entries = entries_of(daemon.call("session/entries", {"sessionId": _SESSION, "entryIds": names}))
     _check_times(entries, jump)
     listed = daemon.call("session/list", {})["sessions"]
-    hold([it["sessionId"] for it in listed] == [_SESSION], f"the list has {listed}")
+    hold([session["sessionId"] for session in listed] == [_SESSION], f"the list has {listed}")
     daemon.call("session/search", {"query": "hello"})
     daemon.call("session/context", {"sessionId": _SESSION})
     went = daemon.call("session/continue", {"cwd": "/work/a"})
@@ -122,9 +125,9 @@ def _work(daemon: BlockingDaemon, number: int, jump: int) -> list[str]:
 
 def _check_times(entries: list[dict[str, Any]], jump: int) -> None:
     now = datetime.datetime.now(tz=datetime.UTC)
-    for it in entries:
-        off = (datetime.datetime.fromisoformat(it["timestamp"]) - now).total_seconds()
-        hold(abs(off - jump) < 600, f"an entry says {it['timestamp']}, which is {off:+.0f} s off")
+    for entry in entries:
+        off = (datetime.datetime.fromisoformat(entry["timestamp"]) - now).total_seconds()
+        hold(abs(off - jump) < 600, f"an entry says {entry['timestamp']}, which is {off:+.0f} s off")
 
 
 CAMPAIGN = Campaign(

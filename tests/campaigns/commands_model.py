@@ -80,14 +80,14 @@ class Request:
 
 def _is_repeat(result: dict[str, Any]) -> bool:
     if "entries" in result:
-        return all(it["status"] == "duplicate" for it in result["entries"])
+        return all(entry["status"] == "duplicate" for entry in result["entries"])
     return bool(result.get("duplicate", False))
 
 
 def _facts(result: dict[str, Any]) -> dict[str, Any]:
     """The part that stays the same in the answers to all repeats."""
     if "entries" in result:
-        return {"entries": [(it["id"], it["seq"]) for it in result["entries"]]}
+        return {"entries": [(entry["id"], entry["seq"]) for entry in result["entries"]]}
     told = {name: value for name, value in result.items() if name not in _CHANGING}
     if "state" in told:
         told["state"] = {name: value for name, value in told["state"].items() if name != "forkCount"}

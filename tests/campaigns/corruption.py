@@ -175,7 +175,9 @@ def _entries_in(data: bytes) -> list[dict[str, Any]]:
     """Return the readable lines of a file without any code of the product: whole lines with a type and an id."""
     lines = (_object(line) or {} for line in data.split(b"\n")[1:])
     return [
-        it for it in lines if isinstance(it.get("type"), str) and isinstance(it.get("id"), str) and it["id"]
+        line
+        for line in lines
+        if isinstance(line.get("type"), str) and isinstance(line.get("id"), str) and line["id"]
     ]
 
 
@@ -208,7 +210,7 @@ def _object(line: bytes) -> dict[str, Any] | None:
 def _check_appended(path: Path, damaged: bytes, *, acknowledged: bool) -> None:
     """All earlier bytes are there: in the file, or torn off beside it. Acknowledged entries are lines."""
     now = path.read_bytes()
-    beside = [it.read_bytes() for it in path.parent.glob(f"{path.name}.*")]
+    beside = [path.read_bytes() for path in path.parent.glob(f"{path.name}.*")]
     if not now.startswith(damaged):
         kept = damaged in beside or any(
             torn and damaged == now[: len(damaged) - len(torn)] + torn for torn in beside

@@ -193,4 +193,6 @@ def _home_of(pid: int) -> str | None:
     except OSError:
         return None
     prefix = b"SESSIOND_HOME="
-    return next((os.fsdecode(it[len(prefix) :]) for it in variables if it.startswith(prefix)), None)
+    return next(
+        (os.fsdecode(variable[len(prefix) :]) for variable in variables if variable.startswith(prefix)), None
+    )

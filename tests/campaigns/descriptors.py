@@ -61,7 +61,7 @@ class _Scene:
         entries = [user(f"n{first}", f"{name} garnet"), assistant(f"n{first + 1}")]
         durability = self.dice.choice(["synced", "written"])
         self.ask("session/append", sessionId=name, entries=entries, durability=durability)
-        self.acknowledged[name] += [it["id"] for it in entries]
+        self.acknowledged[name] += [entry["id"] for entry in entries]
         self.told[name] = len(self.acknowledged[name])
 
     def write_as_another_program(self, name: str) -> None:
@@ -84,7 +84,7 @@ class _Scene:
     def _has_shown_all(self, name: str) -> bool:
         """Whether an answer has every entry. Raises `Broken` when one is missing that was acknowledged or shown."""
         page = self.ask("session/entries", sessionId=name)
-        seen = [it["id"] for it in entries_of(page) if it["type"] == "message"]
+        seen = [entry["id"] for entry in entries_of(page) if entry["type"] == "message"]
         wanted = self.acknowledged[name]
         is_so_far = len(seen) >= self.told[name] and seen == wanted[: len(seen)]
         hold(is_so_far, f"{name} is answered with {seen[-3:]}, not {wanted[-3:]}")

@@ -72,14 +72,17 @@ class Scene:
 
     def refuses(self) -> dict[str, str]:
         told = self.daemon.call("server/status").get("blockedSessions", [])
-        return {it["sessionId"]: it["writeBlock"]["reason"] for it in told}
+        return {session["sessionId"]: session["writeBlock"]["reason"] for session in told}
 
     def others_are_unharmed(self) -> None:
         """The session elsewhere takes writes, and everything can be read."""
         self.append(_OTHER)
         shown = entries_of(self.daemon.call("session/entries", {"sessionId": _OURS, "limit": 10_000}))
-        hold([it["id"] for it in shown] == self.acknowledged, "what is shown is not what was acknowledged")
-        listed = {it["sessionId"] for it in self.daemon.call("session/list", {})["sessions"]}
+        hold(
+            [entry["id"] for entry in shown] == self.acknowledged,
+            "what is shown is not what was acknowledged",
+        )
+        listed = {session["sessionId"] for session in self.daemon.call("session/list", {})["sessions"]}
         hold(_OURS in listed, f"the list has {listed}")
         self.daemon.call("session/search", {"query": "more"})
         self.checks += 3

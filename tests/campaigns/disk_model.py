@@ -72,12 +72,12 @@ class Disk:
 
     def _kept(self, names: Names, chance: random.Random) -> list[_Change]:
         if names == "least":
-            return [it for it in self._changes if it.durable]
+            return [change for change in self._changes if change.durable]
         if names == "all":
             return self._changes
         if names == "scattered":
-            return [it for it in self._changes if it.durable or chance.random() < 0.5]
-        least = max((at for at, it in enumerate(self._changes) if it.durable), default=-1) + 1
+            return [change for change in self._changes if change.durable or chance.random() < 0.5]
+        least = max((at for at, change in enumerate(self._changes) if change.durable), default=-1) + 1
         return self._changes[: chance.randint(least, len(self._changes))]
 
     def _walk(

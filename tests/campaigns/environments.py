@@ -46,7 +46,7 @@ def _can_be_others(folder: Path) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     folder.chmod(0o755)
-    return done.returncode == 0 and all(it.stat().st_mode & 0o001 for it in (folder, *folder.parents))
+    return done.returncode == 0 and all(path.stat().st_mode & 0o001 for path in (folder, *folder.parents))
 
 
 def _end(spot: Spot) -> None:

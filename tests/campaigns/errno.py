@@ -109,7 +109,7 @@ def _cases(calls: dict[str, Counter[str]]) -> list[Case]:
                         if not (lasting and error in _ENDLESS):
                             case = Case(victim, call, error, number, lasting)
                             found.append(((number, place, lasting), case))
-    found.sort(key=lambda it: it[0])
+    found.sort(key=lambda row: row[0])
     return [case for _, case in found]
 
 

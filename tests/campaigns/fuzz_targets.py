@@ -145,7 +145,8 @@ def seeds(target: str) -> list[bytes]:
     ]
     good = {
         "framing": [
-            b"\x05" + b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(it), it) for it in requests),
+            b"\x05"
+            + b"".join(b"Content-Length: %d\r\n\r\n%b" % (len(request), request) for request in requests),
             b"\x02content-type: x\r\nCONTENT-LENGTH:2 \r\n\r\n{}",
             b"\x03" + b"\r\n".join(requests) + b"\n",
         ],
@@ -157,11 +158,11 @@ def seeds(target: str) -> list[bytes]:
         ]
         + [b'\x00{"capabilities":{},"initializationOptions":{"sessiond":{"protocolVersions":[1]}}}'],
         "log": [b"\x07" + _SESSION]
-        + [b"\x10" + it.read_bytes()[:4_000] for it in sorted((_DATA / "conformance").glob("*.jsonl"))],
+        + [b"\x10" + path.read_bytes()[:4_000] for path in sorted((_DATA / "conformance").glob("*.jsonl"))],
     }
     return good[target] + kept(target)
 
 
 def kept(target: str) -> list[bytes]:
     """Return inputs that once were defects."""
-    return [it.read_bytes() for it in sorted((_DATA / "fuzz" / target).glob("*")) if it.is_file()]
+    return [path.read_bytes() for path in sorted((_DATA / "fuzz" / target).glob("*")) if path.is_file()]

@@ -62,8 +62,8 @@ async def _round(home: Home, chance: random.Random, number: int, tally: _Tally) 
         session_id = (await reader.create("/work/project")).session.session_id
         ledger = Ledger(session_id)
         writers = [
-            Writer(f"r{number}w{it}", await stack.enter_async_context(home.connect()), [ledger])
-            for it in range(_LOAD.writers)
+            Writer(f"r{number}w{index}", await stack.enter_async_context(home.connect()), [ledger])
+            for index in range(_LOAD.writers)
         ]
         wire = await stack.enter_async_context(await Wire.to(home))
         await wire.call("session/append", sessionId=session_id, entries=[assistant("first")])
@@ -73,7 +73,7 @@ async def _round(home: Home, chance: random.Random, number: int, tally: _Tally) 
         seed = chance.randrange(1 << 30)
         programs = [await _start(path, name, seed) for name in names]
         over = asyncio.gather(*(program.wait() for program in programs))
-        await asyncio.gather(*(_append(it, ledger, chance, over) for it in writers))
+        await asyncio.gather(*(_append(writer, ledger, chance, over) for writer in writers))
         hold(await over == [0] * len(programs), "a foreign program failed")
         await writers[0].append(ledger, chance, _LOAD)  # takes in what was written last
         await reader.flush(session_id)
@@ -87,7 +87,7 @@ async def _round(home: Home, chance: random.Random, number: int, tally: _Tally) 
     tally.acknowledged += ledger.acknowledged
     tally.delivered += len(follower.seen)
     tally.foreign += len(names) * _LINES
-    tally.torn += len(names) * _LINES - sum(it.startswith(("pi-", "omp-")) for it in log.seqs)
+    tally.torn += len(names) * _LINES - sum(seq.startswith(("pi-", "omp-")) for seq in log.seqs)
     tally.written_again += sum(len(raw) > 1 and not raw.strip() for raw in log.raw)
     tally.tried += sum(writer.tried for writer in writers)
 
@@ -120,7 +120,7 @@ def _check_foreign_bytes(log: LogOnDisk, names: list[str], seed: int) -> None:
         for seq, (raw, line) in enumerate(zip(log.raw, log.lines, strict=True))
         if seq and line.get("id") != "first" and not str(line.get("id")).startswith("r")
     ]
-    beside = [it.read_bytes() for it in log.path.parent.glob(f"{log.path.name}.torn-*")]
+    beside = [path.read_bytes() for path in log.path.parent.glob(f"{log.path.name}.torn-*")]
     found = sorted(b"".join([*theirs, log.tail, *beside]).replace(b" ", b"").replace(b"\n", b""))
     written = b"".join(line for name in names for line in foreign_program.lines(name, seed, _LINES)).replace(
         b"\n", b""
@@ -135,16 +135,16 @@ async def _check_served(reader: Daemon, wire: Wire, session_id: str, log: LogOnD
     """The daemon reads out every entry under its seq, and reports every broken line."""
     after, served = None, dict[int, str]()
     while (page := await reader.entries(session_id, after=after, limit=1_000)).items:
-        served |= {it.seq: it.entry["id"] for it in page.items}
+        served |= {entry.seq: entry.entry["id"] for entry in page.items}
         after = t.After(log_id=page.log_id, seq=page.items[-1].seq)
     there = {seq: name for name, seq in log.seqs.items()}
     other = sorted(served.items() ^ there.items())
     hold(
         not other,
-        f"{log.path}: read out, or there, but not both: {[(it, log.raw[it[0]][:3_000]) for it in other[:2]]}",
+        f"{log.path}: read out, or there, but not both: {[(row, log.raw[row[0]][:3_000]) for row in other[:2]]}",
     )
     problems = (await wire.call("session/info", sessionId=session_id))["problems"]
-    reported = {it["line"] - 1 for it in problems}
+    reported = {problem["line"] - 1 for problem in problems}
     broken = {seq for seq, raw in enumerate(log.raw) if not log.lines[seq] and raw.strip()}
     hold(
         broken <= reported or len(problems) > 1_000, f"{log.path}: lines {broken - reported} are not reported"

@@ -70,11 +70,11 @@ async def _wage(ground: Ground) -> Figures:
         delivered = await under.settle()
         await _without_a_common_version(home)
         under.check()
-    acknowledged = sum(it.acknowledged for it in under.ledgers)
+    acknowledged = sum(ledger.acknowledged for ledger in under.ledgers)
     return Figures(
         rounds=rounds,
         faults=rounds + 1,
-        tried=sum(it.tried for it in under.writers),
+        tried=sum(writer.tried for writer in under.writers),
         checked=acknowledged + delivered,
         more=f"{acknowledged:,} acknowledgements, {delivered:,} deliveries",
     )

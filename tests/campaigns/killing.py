@@ -188,7 +188,10 @@ class Season:
             )
             log_id = page.log_id
             hold(page.items, f"{log.path}: nothing behind line {at} of {len(log.lines)}")
-            for it in page.items:
-                hold(it.seq == at + 1, f"{log.path}: line {it.seq} was read out behind line {at}")
-                hold(it.entry == log.lines[it.seq], f"{log.path}: line {it.seq} was read out as another")
-                at = it.seq
+            for entry in page.items:
+                hold(entry.seq == at + 1, f"{log.path}: line {entry.seq} was read out behind line {at}")
+                hold(
+                    entry.entry == log.lines[entry.seq],
+                    f"{log.path}: line {entry.seq} was read out as another",
+                )
+                at = entry.seq

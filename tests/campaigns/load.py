@@ -78,7 +78,7 @@ async def _round(ground: Ground, home: Home, tally: Tally, number: int) -> None:
         await _append_all(home, [shared] * clients, each, tally, tally.quiet, f"q{number}")
         async with _harmful(ground, home, shared, tally, number):
             await _append_all(home, [shared] * clients, each, tally, tally.crowded, f"c{number}")
-            own = [await _session(keeper, f"load-{number}-{it}", tally) for it in range(clients)]
+            own = [await _session(keeper, f"load-{number}-{index}", tally) for index in range(clients)]
             await _append_all(home, own, each, tally, tally.crowded, f"o{number}")
         await _at_rest(keeper)
     await _at_a_steady_pace(ground, home, tally, number)
@@ -161,10 +161,10 @@ async def _append_all(
 
 async def _append(wire: Wire, session_id: str, count: int, acknowledged: dict[str, int], name: str) -> None:
     for start in range(0, count, _DEPTH):
-        names = [f"{name}-{it}" for it in range(start, min(start + _DEPTH, count))]
+        names = [f"{name}-{number}" for number in range(start, min(start + _DEPTH, count))]
         answers = [
-            wire.call("session/append", sessionId=session_id, entries=[message("x" * 300, it)])
-            for it in names
+            wire.call("session/append", sessionId=session_id, entries=[message("x" * 300, text)])
+            for text in names
         ]
         for entry_id, answer in zip(names, await asyncio.gather(*answers), strict=True):
             [entry] = answer["entries"]
@@ -206,13 +206,13 @@ async def _harmful(ground: Ground, home: Home, shared: str, tally: Tally, number
         wire.reads.clear()
     frame = (46 if ground.long else 6) * _MIB
     busy = [
-        asyncio.create_task(it)
-        for it in (
+        asyncio.create_task(coroutine)
+        for coroutine in (
             _drip(home, over),
             _garbage(home, over),
             *(_flood_of_questions(home, over) for _ in range(2)),
-            *(_flood_of_appends(home, flooded, tally, f"f{number}-{it}") for it in range(2)),
-            *(_large(home, large, frame, tally, f"l{number}-{it}") for it in range(4)),
+            *(_flood_of_appends(home, flooded, tally, f"f{number}-{index}") for index in range(2)),
+            *(_large(home, large, frame, tally, f"l{number}-{index}") for index in range(4)),
         )
     ]
     try:
@@ -282,8 +282,8 @@ async def _flood_of_appends(home: Home, session_id: str, tally: Tally, name: str
         await wire.call(
             "initialize", initializationOptions={"sessiond": {"optOutNotifications": ["session/appended"]}}
         )
-        names = [f"{name}-{it}" for it in range(3_000)]
-        entries = {it: message("x" * 500, it) for it in names}
+        names = [f"{name}-{number}" for number in range(3_000)]
+        entries = {text: message("x" * 500, text) for text in names}
         answers = [
             wire.send("session/append", {"sessionId": session_id, "entries": [entry]})
             for entry in entries.values()
@@ -366,8 +366,8 @@ async def _until(keeper: Wire, holds: Callable[[dict[str, Any]], bool], otherwis
 def _longest_hold(report: Path, began: float) -> str:
     """Return the longest hold of the daemon's event loop since it listens, by the processor time of its thread."""
     lines = report.read_bytes().split(b"\n")[:-1]
-    holds = (it for it in map(msgspec.json.decode, lines) if it["ended"] - it["wall"] > began)
-    longest = max(holds, key=lambda it: it["cpu"], default=None)
+    holds = (line for line in map(msgspec.json.decode, lines) if line["ended"] - line["wall"] > began)
+    longest = max(holds, key=lambda item: item["cpu"], default=None)
     if longest is None:
         return "the event loop was never held"
     return f"the event loop held for at most {longest['cpu'] * 1000:.0f} ms ({longest['what'].rpartition(' > ')[2]})"

@@ -41,7 +41,9 @@ class LogOnDisk:
 
     def _beginnings(self, entry_id: str) -> list[tuple[int, list[bytes]]]:
         return [
-            (it, self.lines_around(it)) for it, line in enumerate(self.lines) if line.get("id") == entry_id
+            (index, self.lines_around(index))
+            for index, line in enumerate(self.lines)
+            if line.get("id") == entry_id
         ]
 
 
@@ -85,7 +87,9 @@ def _entry(line: bytes) -> dict[str, Any]:
         decoded = json.loads(line.decode("utf-8", "replace"))  # as the JavaScript peers read it
     except ValueError:
         return {}
-    is_entry = isinstance(decoded, dict) and all(isinstance(decoded.get(it), str) for it in ("type", "id"))
+    is_entry = isinstance(decoded, dict) and all(
+        isinstance(decoded.get(name), str) for name in ("type", "id")
+    )
     return decoded if is_entry else {}
 
 

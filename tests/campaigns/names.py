@@ -42,35 +42,35 @@ class _Session:
 def run(ground: Ground) -> Figures:
     home, user = Home(ground.folder / "home"), ground.folder / "ada"
     user.mkdir()
-    variables = dict.fromkeys((it for agent in AGENTS.values() for it in agent.variables), "")
+    variables = dict.fromkeys((variable for agent in AGENTS.values() for variable in agent.variables), "")
     made = moved = removed = checked = 0
     longest = 0.0
     with home.serving(HOME=str(user), **variables), home.connect_blocking() as daemon:
         daemon.call("agent/follow", {"agents": list(PLACES)})
         for number in ground.each_round(short=20, long=600, seconds=25):
             chance = ground.chance(number)
-            sessions = [_new(chance, user, f"heron {number}.{it}") for it in range(_TOGETHER)]
-            for it in sessions:
-                it.write()
+            sessions = [_new(chance, user, f"heron {number}.{index}") for index in range(_TOGETHER)]
+            for session in sessions:
+                session.write()
             began = time.monotonic()
             _wait(daemon, sessions)
             longest = max(longest, time.monotonic() - began)
-            for it in sessions:
+            for session in sessions:
                 if chance.random() < 0.5:
-                    _move(chance, user, it)
+                    _move(chance, user, session)
                     moved += 1
-                it.answers += 1
-                it.write()
+                session.answers += 1
+                session.write()
             _wait(daemon, sessions)
-            for it in sessions[::2]:
-                it.path.unlink()
+            for session in sessions[::2]:
+                session.path.unlink()
                 removed += 1
             _wait_gone(daemon, sessions[::2])
             made += len(sessions)
             checked += 3 * len(sessions)
             _hold_sound(home, daemon)
         rows = _rows(daemon)
-        hold(len({it["firstPrompt"] for it in rows}) == made, "a session is missing at the end")
+        hold(len({row["firstPrompt"] for row in rows}) == made, "a session is missing at the end")
     return Figures(
         rounds=made, faults=moved + removed, checked=checked,
         more=f"{moved:,} renamed, {removed:,} deleted; the longest wait for six new sessions took {longest:.1f} s",
@@ -123,7 +123,11 @@ def _wait(daemon: BlockingDaemon, sessions: list[_Session]) -> None:
         found: dict[str, int] = {}
         for row in _rows(daemon):
             found[row["firstPrompt"]] = max(found.get(row["firstPrompt"], 0), row["messageCount"])
-        return [f"{it.agent} {it.path!r}" for it in sessions if found.get(it.marker, 0) < 1 + it.answers]
+        return [
+            f"{session.agent} {session.path!r}"
+            for session in sessions
+            if found.get(session.marker, 0) < 1 + session.answers
+        ]
 
     try:
         until(lambda: not missing(), "not listed with all messages")
@@ -133,13 +137,13 @@ def _wait(daemon: BlockingDaemon, sessions: list[_Session]) -> None:
 
 
 def _wait_gone(daemon: BlockingDaemon, sessions: list[_Session]) -> None:
-    markers = {it.marker for it in sessions}
+    markers = {session.marker for session in sessions}
 
     def are_gone() -> bool:
-        gone = {it["firstPrompt"] for it in _rows(daemon) if it["origin"] and it["origin"]["gone"]}
+        gone = {row["firstPrompt"] for row in _rows(daemon) if row["origin"] and row["origin"]["gone"]}
         return markers <= gone
 
-    until(are_gone, f"not known to be deleted: {[it.path for it in sessions]}")
+    until(are_gone, f"not known to be deleted: {[session.path for session in sessions]}")
 
 
 def _hold_sound(home: Home, daemon: BlockingDaemon) -> None:

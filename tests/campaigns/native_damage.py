@@ -44,9 +44,9 @@ class Case:
         """Return the content of a file with these pieces."""
         file = self.file
         if not file.head:
-            return b"".join(it.data for it in pieces)
+            return b"".join(piece.data for piece in pieces)
         is_torn = bool(pieces) and pieces[-1].is_torn
-        return file.head + b",".join(it.data for it in pieces) + (b"" if is_torn else file.end)
+        return file.head + b",".join(piece.data for piece in pieces) + (b"" if is_torn else file.end)
 
     def write(self, home: Path) -> None:
         """Write the file as it is in the end."""
@@ -85,20 +85,20 @@ class Case:
     def records(self) -> list[Record]:
         """The whole records, each once, in the order in which they were written."""
         whole = [record for piece in self.all_pieces for record in piece.records]
-        there = {id(it) for it in whole}
-        return [it for it in self.file.records if id(it) in there]
+        there = {id(record) for record in whole}
+        return [record for record in self.file.records if id(record) in there]
 
     @property
     def words(self) -> list[str]:
-        return list(dict.fromkeys(word for it in self.records for word in it.words))
+        return list(dict.fromkeys(word for record in self.records for word in record.words))
 
     @property
     def tokens(self) -> int:
-        return sum({it.request: it.tokens for it in self.records if it.request}.values())
+        return sum({record.request: record.tokens for record in self.records if record.request}.values())
 
     @property
     def is_cut(self) -> bool:
-        return any(it.is_cut for it in self.all_pieces)
+        return any(piece.is_cut for piece in self.all_pieces)
 
 
 def piece_of(record: Record) -> Piece:
@@ -126,7 +126,9 @@ def _repeat_a_line(case: Case, dice: random.Random) -> bool:
 def _repeat_the_history(case: Case, dice: random.Random) -> bool:
     if case.file.agent == "cursor":
         return False
-    case.pieces += [Piece(it.data, [*it.records], it.is_cut) for it in case.pieces[: _place(case, dice)]]
+    case.pieces += [
+        Piece(piece.data, [*piece.records], piece.is_cut) for piece in case.pieces[: _place(case, dice)]
+    ]
     return True
 
 
@@ -144,7 +146,9 @@ def _add_an_unknown_line(case: Case, dice: random.Random) -> bool:
     line = dict(file.unknown)
     if file.parent_name:
         above, below = case.pieces[at - 1], case.pieces[at]
-        if not all(len(it.records) == 1 and file.parent_name in it.records[0].line for it in (above, below)):
+        if not all(
+            len(piece.records) == 1 and file.parent_name in piece.records[0].line for piece in (above, below)
+        ):
             return False
         line |= {
             file.id_name: f"unknown-{dice.getrandbits(32):08x}",
@@ -189,7 +193,7 @@ def _cut_a_line(case: Case, dice: random.Random) -> bool:
     piece = case.pieces[_place(case, dice)]
     if len(piece.records) != 1:
         return False
-    if case.file.head and sum(piece.records == it.records for it in case.pieces) > 1:
+    if case.file.head and sum(piece.records == item.records for item in case.pieces) > 1:
         return False  # the place of a message in a document is all that tells its order
     piece.data = piece.data[: dice.randrange(1, len(piece.data) - 2)]
     piece.records, piece.is_cut = [], True
@@ -212,8 +216,8 @@ def _tear_the_end(case: Case, dice: random.Random) -> bool:
 
 
 def _end_lines_as_on_windows(case: Case, _dice: random.Random) -> bool:
-    for it in case.pieces:
-        it.data = it.data.removesuffix(b"\n") + b"\r\n"
+    for piece in case.pieces:
+        piece.data = piece.data.removesuffix(b"\n") + b"\r\n"
     return True
 
 
@@ -221,8 +225,10 @@ def _copy_a_part(case: Case, dice: random.Random) -> bool:
     """Leave an older copy of the beginning of the file at another place of the agent."""
     if case.file.agent == "pi":
         return False  # two files of pi are two sessions, each of which is opened in place
-    case.copy = [Piece(it.data, [*it.records], it.is_cut) for it in case.pieces[: _place(case, dice)]]
-    return any(record.words for it in case.copy for record in it.records)
+    case.copy = [
+        Piece(piece.data, [*piece.records], piece.is_cut) for piece in case.pieces[: _place(case, dice)]
+    ]
+    return any(record.words for piece in case.copy for record in piece.records)
 
 
 DAMAGES: dict[str, Callable[[Case, random.Random], bool]] = {
@@ -243,7 +249,7 @@ DAMAGES: dict[str, Callable[[Case, random.Random], bool]] = {
 
 def damaged_file(agent: str, dice: random.Random, folder: Path) -> Case:
     file = native_file(agent, dice, f"{folder}/{agent}")
-    case = Case(file, [piece_of(it) for it in file.records])
+    case = Case(file, [piece_of(record) for record in file.records])
     chosen = dice.sample(list(DAMAGES), dice.choice((0, 1, 1, 2, 3)))
     for name, damage in DAMAGES.items():
         if name in chosen and damage(case, dice):

@@ -315,7 +315,7 @@ def _cursor(pen: Pen) -> NativeFile:
     return NativeFile(
         "cursor", pen.session_id, pen.cwd, f"{folder}/{name}", f"{folder}-moved/{name}", pen.records,
         {"type": "from_the_future", "x": pen.uuid()},
-        beside={f"{it}/.workspace-trusted": trusted for it in (folder, f"{folder}-moved")},
+        beside={f"{text}/.workspace-trusted": trusted for text in (folder, f"{folder}-moved")},
     )  # fmt: skip
 
 
@@ -388,7 +388,7 @@ def _cline(pen: Pen) -> NativeFile:
     return NativeFile(
         "cline", name, pen.cwd, f"{folder}/{name}/{file}", f"{folder}/copy of {name}/{file}",
         pen.records, {"id": pen.uuid(), "role": "narrator", "content": [], "ts": pen.seconds() * 1000}, "id",
-        beside={f"{folder}/{it}/{name}.json": manifest for it in (name, f"copy of {name}")},
+        beside={f"{folder}/{part}/{name}.json": manifest for part in (name, f"copy of {name}")},
         head=json.dumps(head).encode()[:-1] + b', "messages": [', end=b"]}",
     )  # fmt: skip
 

@@ -41,15 +41,15 @@ class Message(Piece):
 
     def begun(self) -> "Message":
         """Return the message as OpenCode writes it first: without a text and without its end."""
-        info = {name: it for name, it in self.info.items() if name != "tokens"}
+        info = {name: item for name, item in self.info.items() if name != "tokens"}
         parts = [json.dumps({"type": "text", "text": ""})]
         return replace(self, info={**info, "time": {"created": self.at}}, parts=parts)
 
     def columns(self) -> tuple[str, list[tuple[str, str]]]:
         """Return its data, and the ids and data of its parts."""
-        info = {name: it for name, it in self.info.items() if name != "id"}
+        info = {name: item for name, item in self.info.items() if name != "id"}
         data = json.dumps(info) if self.torn_info is None else self.torn_info
-        return data, [(f"prt_{number:03}_{self.name}", it) for number, it in enumerate(self.parts)]
+        return data, [(f"prt_{number:03}_{self.name}", part) for number, part in enumerate(self.parts)]
 
 
 @dataclass
@@ -73,7 +73,7 @@ class DatabaseCase(Case):
     @property
     def data(self) -> bytes:
         """The rows as they are in the end."""
-        return b"".join("".join([it.columns()[0], *it.parts]).encode() for it in self.messages)
+        return b"".join("".join([message.columns()[0], *message.parts]).encode() for message in self.messages)
 
     @property
     def all_pieces(self) -> Sequence[Piece]:
@@ -87,13 +87,13 @@ class DatabaseCase(Case):
 
     def steps(self, home: Path, dice: random.Random) -> Iterator[None]:
         """Write the session row by row: an answer without its text first. It happens now, not at the time of others."""
-        later = int(time.time() * 1000) - min(it.at for it in self.messages)
-        for it in (
+        later = int(time.time() * 1000) - min(message.at for message in self.messages)
+        for item in (
             *self.messages,
             *(() if self.other is None else self.other.messages),
         ):  # they have the older ones
-            it.at, it.written = it.at + later, it.written + later
-            it.info["time"] = {name: at + later for name, at in it.info["time"].items()}
+            item.at, item.written = item.at + later, item.written + later
+            item.info["time"] = {name: at + later for name, at in item.info["time"].items()}
         yield from self._steps(home, is_growing=True, dice=dice)
 
     def write_copy(self, home: Path) -> None:
@@ -101,38 +101,38 @@ class DatabaseCase(Case):
 
     def _write_older(self, home: Path) -> None:
         if self.older and self.is_older_in_files:
-            for it in self.older:
-                self._put_files(home, it)
+            for message in self.older:
+                self._put_files(home, message)
             self._put_session_file(home)
         elif self.older:
             with closing(_opened(home / self.file.copy_path)) as database:
                 _begin(database, self.file, self.older[0].written)
-                for it in self.older:
-                    _put(database, self.file.session_id, it)
+                for message in self.older:
+                    _put(database, self.file.session_id, message)
 
     def _steps(self, home: Path, *, is_growing: bool, dice: random.Random) -> Iterator[None]:
         self._write_older(home)
         if self.is_in_files:
-            for it in self.messages:
-                self._put_files(home, it)
+            for message in self.messages:
+                self._put_files(home, message)
                 if is_growing:
                     self._put_session_file(home)
                     yield
             self._put_session_file(home)
             return
-        others = [] if self.other is None else [(self.other.file, it) for it in self.other.messages]
-        rows = [(self.file, it) for it in self.messages]
+        others = [] if self.other is None else [(self.other.file, message) for message in self.other.messages]
+        rows = [(self.file, message) for message in self.messages]
         turns = [*[0] * len(rows), *[1] * len(others)]
         dice.shuffle(turns)
         with closing(_opened(home / self.file.path)) as database:
             for file in (self.file, *(() if self.other is None else (self.other.file,))):
                 _begin(database, file, self.messages[0].written)
             for turn in turns:
-                file, it = (others if turn else rows).pop(0)
-                if is_growing and it.info["role"] == "assistant":
-                    _put(database, file.session_id, it.begun())
+                file, message = (others if turn else rows).pop(0)
+                if is_growing and message.info["role"] == "assistant":
+                    _put(database, file.session_id, message.begun())
                     yield
-                _put(database, file.session_id, it)
+                _put(database, file.session_id, message)
                 yield
 
     def _put_files(self, home: Path, message: Message) -> None:
@@ -238,21 +238,21 @@ def _says(pen: Pen, message: Message, *words: str) -> None:
 
 def _mix_ids(case: DatabaseCase, dice: random.Random) -> bool:
     """Let ids sort in another order than times do."""
-    names = [it.name for it in case.messages]
+    names = [message.name for message in case.messages]
     new = dict(zip(names, dice.sample(names, len(names)), strict=True))
-    for it in case.messages:
-        it.info["id"] = new[it.name]
-        if "parentID" in it.info:
-            it.info["parentID"] = new[it.info["parentID"]]
+    for message in case.messages:
+        message.info["id"] = new[message.name]
+        if "parentID" in message.info:
+            message.info["parentID"] = new[message.info["parentID"]]
     return True
 
 
 def _let_a_clock_go_back(case: DatabaseCase, dice: random.Random) -> bool:
     """Let the clock of the prompts be wrong; the answers name their prompts."""
-    for it in case.messages:
-        if it.info["role"] == "user":
-            it.at += dice.choice((-86_400_000, -5_000, 60_000, 3_600_000))
-            it.info["time"] = {"created": it.at}
+    for message in case.messages:
+        if message.info["role"] == "user":
+            message.at += dice.choice((-86_400_000, -5_000, 60_000, 3_600_000))
+            message.info["time"] = {"created": message.at}
     return True
 
 
@@ -278,9 +278,9 @@ def _cut_a_part(case: DatabaseCase, dice: random.Random) -> bool:
     if len(message.records) != 1 or len(message.parts) != len(message.records[0].words):
         return False
     [record], number = message.records, dice.randrange(len(message.parts))
-    words = tuple(it for at, it in enumerate(record.words) if at != number)
+    words = tuple(word for at, word in enumerate(record.words) if at != number)
     message.parts[number] = message.parts[number][:12]
-    places = [at for at, it in enumerate(case.file.records) if it is record]
+    places = [at for at, item in enumerate(case.file.records) if item is record]
     case.file.records[places[0]] = changed = replace(record, words=words)
     message.records, message.is_cut = [changed], True
     return True

@@ -58,12 +58,12 @@ class Session:
     @property
     def path(self) -> list[str]:
         """The messages on the way from the root to the leaf."""
-        return [it for it in self._way if not it.startswith("?")]
+        return [text for text in self._way if not text.startswith("?")]
 
     @property
     def tokens(self) -> int:
         """Return the sum of the updates on that way."""
-        return sum(_TOKENS for it in self._way if it in self.updates)
+        return sum(_TOKENS for text in self._way if text in self.updates)
 
     @property
     def _way(self) -> list[str]:
@@ -99,7 +99,7 @@ class Plan:
     def steps(self, count: int) -> Iterator[Step]:
         """So many requests."""
         for _ in range(count):
-            living = [it for it in self._sessions if not it.gone]
+            living = [session for session in self._sessions if not session.gone]
             if len(living) < 2 or (len(self._sessions) < 6 and self._chance.random() < 0.02):
                 yield self._create()
             else:
@@ -110,7 +110,7 @@ class Plan:
         session = Session(f"{chr(97 + len(self._sessions) % 26)}{self._prefix}-{len(self._sessions)}")
         self._sessions.append(session)
         params = {"cwd": f"/work/{self._prefix}", "id": session.id}
-        return Step("session/create", params, _is(lambda it: it["session"]["lastSeq"], 0))
+        return Step("session/create", params, _is(lambda result: result["session"]["lastSeq"], 0))
 
     def _about(self, session: Session) -> Step:
         kinds = self._writes if self._chance.random() < 0.55 else self._reads
@@ -147,11 +147,11 @@ class Plan:
                 session.messages.append(name)
         return Step(
             "session/append", {**self._on(session), "entries": entries, **expects},
-            _is(lambda it: (it["leafId"], it["lastSeq"]), (names[-1], session.seq)),
+            _is(lambda result: (result["leafId"], result["lastSeq"]), (names[-1], session.seq)),
         )  # fmt: skip
 
     def _append_at_an_old_leaf(self, session: Session) -> Step:
-        behind = [it for it in session.messages if it != session.leaf]
+        behind = [message for message in session.messages if message != session.leaf]
         if not behind or session.leaf.startswith("?"):
             return self._append(session)
         params = {
@@ -168,7 +168,7 @@ class Plan:
             session.line(None)
             session.labels[target] = label
         params = {**self._on(session), "entryId": target, "label": label}
-        return Step("session/label", params, _is(lambda it: it["session"]["lastSeq"], session.seq))
+        return Step("session/label", params, _is(lambda result: result["session"]["lastSeq"], session.seq))
 
     def _branch(self, session: Session) -> Step:
         if not session.messages:
@@ -177,7 +177,9 @@ class Plan:
         if not session.gone:
             session.move(target)
         return Step(
-            "session/branch", {**self._on(session), "entryId": target}, _is(lambda it: it["leafId"], target)
+            "session/branch",
+            {**self._on(session), "entryId": target},
+            _is(lambda result: result["leafId"], target),
         )
 
     def _rename(self, session: Session) -> Step:
@@ -191,10 +193,10 @@ class Plan:
         tag = f"t{self._chance.randrange(8)}"
         if not session.gone:
             session.line(None)
-            session.tags = [*(it for it in session.tags if it != tag), tag]
+            session.tags = [*(text for text in session.tags if text != tag), tag]
         params = {**self._on(session), "add": [tag]}
         return Step(
-            "session/tag", params, _is(lambda it: sorted(it["session"]["tags"]), sorted(session.tags))
+            "session/tag", params, _is(lambda result: sorted(result["session"]["tags"]), sorted(session.tags))
         )
 
     def _update_state(self, session: Session) -> Step:
@@ -202,20 +204,20 @@ class Plan:
             session.line(None)
             session.updates.add(session.leaf)
         params = {**self._on(session), "tokens": _TOKENS}
-        return Step("state/update", params, _is(lambda it: it["seq"], session.seq))
+        return Step("state/update", params, _is(lambda result: result["seq"], session.seq))
 
     def _delete(self, session: Session) -> Step:
         if self._chance.random() < 0.7:
             return self._append(session)
         gone, session.gone = session.gone, True
-        check = _is(lambda it: (it["sessionId"], it.get("duplicate", False)), (session.id, gone))
+        check = _is(lambda result: (result["sessionId"], result.get("duplicate", False)), (session.id, gone))
         return Step("session/delete", self._on(session), check)
 
     def _close(self, session: Session) -> Step:
         """The last client of a draft takes it away when it closes; of a session, only its own place."""
         if not session.has_answer:
             return self._append(session)
-        return Step("session/close", self._on(session), _is(lambda it: it["trashId"], None))
+        return Step("session/close", self._on(session), _is(lambda result: result["trashId"], None))
 
     # --- reads -----------------------------------------------------------------------------------------
 
@@ -242,32 +244,38 @@ class Plan:
         return Step("session/info", self._on(session), _is(_described, expected))
 
     def _open(self, session: Session) -> Step:
-        return Step("session/open", self._on(session), _is(lambda it: it["session"]["lastSeq"], session.seq))
+        return Step(
+            "session/open", self._on(session), _is(lambda result: result["session"]["lastSeq"], session.seq)
+        )
 
     def _subscribe(self, session: Session) -> Step:
-        return Step("session/subscribe", self._on(session), _is(lambda it: it["toSeq"], session.seq))
+        return Step("session/subscribe", self._on(session), _is(lambda result: result["toSeq"], session.seq))
 
     def _state(self, session: Session) -> Step:
-        return Step("state/get", self._on(session), _is(lambda it: it["state"]["tokensUsed"], session.tokens))
+        return Step(
+            "state/get", self._on(session), _is(lambda result: result["state"]["tokensUsed"], session.tokens)
+        )
 
     def _fork(self, session: Session) -> Step:
         return Step(
-            "session/fork", self._on(session), _is(lambda it: it["session"]["messageCount"], len(session.path))
+            "session/fork", self._on(session), _is(lambda result: result["session"]["messageCount"], len(session.path))
         )  # fmt: skip
 
     def _export(self, session: Session) -> Step:
         expected = set(session.messages)
         params = {**self._on(session), "format": "jsonl"}
-        return Step("session/export", params, _is(lambda it: _exported(it, self._entries), expected))
+        return Step("session/export", params, _is(lambda result: _exported(result, self._entries), expected))
 
     def _listed(self, session: Session) -> Step:
         """A list sees at least what was sent before it; it may see more."""
-        expected = {it.id: it.seq for it in self._sessions if it.has_answer and not it.gone}
+        expected = {
+            listed.id: listed.seq for listed in self._sessions if listed.has_answer and not listed.gone
+        }
 
         def check(outcome: Outcome) -> str:
             if isinstance(outcome, str):
                 return f"{outcome} instead of a list"
-            found = {it["sessionId"]: it["lastSeq"] for it in outcome["sessions"]}
+            found = {listed["sessionId"]: listed["lastSeq"] for listed in outcome["sessions"]}
             late = {
                 name: (found.get(name), seq) for name, seq in expected.items() if found.get(name, seq) < seq
             }
@@ -298,11 +306,11 @@ def _title(result: dict[str, Any]) -> Any:
 
 
 def _named_entries(result: dict[str, Any]) -> list[str]:
-    return [it["id"] for it in entries_of(result) if it["type"] == "message"]
+    return [entry["id"] for entry in entries_of(result) if entry["type"] == "message"]
 
 
 def _labeled(result: dict[str, Any]) -> dict[str, Any]:
-    return {it["id"]: it["label"] for it in result["nodes"] if it["type"] == "message"}
+    return {node["id"]: node["label"] for node in result["nodes"] if node["type"] == "message"}
 
 
 def _counted(result: dict[str, Any]) -> tuple[int, int]:
@@ -319,4 +327,8 @@ def _described(result: dict[str, Any]) -> tuple[int, Any, list[str], int]:
 
 
 def _exported(result: dict[str, Any], highest: int) -> set[str]:
-    return {name for name in (f"m{it}" for it in range(1, highest + 1)) if f'"id":"{name}"' in result["text"]}
+    return {
+        name
+        for name in (f"m{number}" for number in range(1, highest + 1))
+        if f'"id":"{name}"' in result["text"]
+    }

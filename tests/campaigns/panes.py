@@ -68,8 +68,8 @@ class _Scene:
     def owners(self, session: str, but: Pane) -> list[Pane]:
         """The other panes that have a session for certain."""
         return [
-            pane for pane, it in self.panes.items()
-            if it.session == session and pane != but and not it.is_uncertain
+            pane for pane, pane_state in self.panes.items()
+            if pane_state.session == session and pane != but and not pane_state.is_uncertain
         ]  # fmt: skip
 
     def type(self, pane: Pane, action: Action) -> "_Typed":
@@ -125,7 +125,7 @@ class _Scene:
     def take_over(self) -> None:
         """Close a pane whose session has an answer, and see that a new one goes on with a session that is free."""
         self.settle()
-        heirs = [pane for pane, it in self.panes.items() if it.session in self.said]
+        heirs = [pane for pane, pane_state in self.panes.items() if pane_state.session in self.said]
         if not heirs or len(self.panes) < 2:
             return
         dead = self.dice.choice(heirs)
@@ -201,9 +201,11 @@ def _round(scene: _Scene) -> None:
     if dice.random() < 0.3 and len(scene.panes) > 2:
         gone = dice.choice(list(scene.panes))  # in the middle of its command, perhaps
         scene.close(gone)
-        typed = [it for it in typed if it.pane != gone]
-    for it in sorted(typed, key=lambda it: it.action != "new"):  # first what leaves a session to others
-        scene.look(it, may_fail=end is not None)
+        typed = [typed_prompt for typed_prompt in typed if typed_prompt.pane != gone]
+    for typed_prompt in sorted(
+        typed, key=lambda typed_prompt: typed_prompt.action != "new"
+    ):  # first what leaves a session to others
+        scene.look(typed_prompt, may_fail=end is not None)
     if dice.random() < 0.05:
         scene.closed += len(scene.panes)
         scene.tmux.end(list(scene.panes))
@@ -287,8 +289,8 @@ def _check(home: Home, session: str, texts: list[str]) -> int:
         for line in read_log(log_of(home.folder, session)).lines[1:]
         if line["type"] == "message" and line["message"]["role"] == "user"
     ]
-    plain = [it if isinstance(it, str) else it[0]["text"] for it in there]
-    hold([it for it in plain if it in texts] == texts, f"{session} holds {plain}, not {texts}")
+    plain = [row if isinstance(row, str) else row[0]["text"] for row in there]
+    hold([text for text in plain if text in texts] == texts, f"{session} holds {plain}, not {texts}")
     return len(texts)
 
 

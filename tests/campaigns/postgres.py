@@ -93,13 +93,13 @@ class _Round:
         await asyncio.gather(*watching, return_exceptions=True)
         first.connection.close()
         checked = self._check(clients, watchers, entries)
-        done = [it for client in clients for it in client.done]
+        done = [append for client in clients for append in client.done]
         return {
             "faults": self._faults,
             "checked": checked,
-            "acknowledged": sum(it.outcome == "stored" for it in done),
-            "conflicts": sum(it.outcome == "conflict" for it in done),
-            "unknown": sum(it.outcome == "unknown" for it in done),
+            "acknowledged": sum(append.outcome == "stored" for append in done),
+            "conflicts": sum(append.outcome == "conflict" for append in done),
+            "unknown": sum(append.outcome == "unknown" for append in done),
         }
 
     async def _measure(self, first: Peer) -> None:
@@ -150,7 +150,7 @@ class _Round:
             while True:
                 found = [await _entries(peer, self._session_id) for peer in peers]
                 is_connected = not any([await _is_stale(peer, self._session_id) for peer in peers])
-                is_told = all(it.last == len(found[0]) for it in watchers)
+                is_told = all(watcher.last == len(found[0]) for watcher in watchers)
                 if is_connected and is_told and found[0] == found[1]:
                     break
                 await asyncio.sleep(0.05)
@@ -163,19 +163,19 @@ class _Round:
     ) -> int:
         """Compare what clients were told with the log. Returns the number of answers and deliveries."""
         calm, rest = entries[:_CALM_APPENDS], entries[_CALM_APPENDS:]
-        names = {it["id"]: it["message"]["content"] for it in rest}
+        names = {entry["id"]: entry["message"]["content"] for entry in rest}
         base: dict[str, str | None] = {calm[-1]["id"]: None}
-        operations = [it for client in clients for it in client.history(names, base)]
+        operations = [append for client in clients for append in client.history(names, base)]
         log = list(names.values())
         hold(len(names) == len(rest), "two lines have one id")
         for above, below in itertools.pairwise(entries):
             hold(below["parentId"] == above["id"], f"{below['id']} is not below the line before it")
-        reads = [it.read(_CALM_APPENDS) for it in watchers]
+        reads = [watcher.read(_CALM_APPENDS) for watcher in watchers]
         faults = faults_of(operations, reads, log, first_seq=_CALM_APPENDS + 1)
         hold(not faults, "; ".join(faults[:3]))
         order = find_order(operations, first_seq=_CALM_APPENDS + 1)
         hold(order is not None, "no order of the appends explains the answers")
-        return len(operations) + sum(len(it.lines) for it in reads)
+        return len(operations) + sum(len(read.lines) for read in reads)
 
 
 def _was_told(seq: int, peer: Peer) -> bool:
@@ -184,7 +184,7 @@ def _was_told(seq: int, peer: Peer) -> bool:
 
 async def _entries(peer: Peer, session_id: str) -> list[dict[str, Any]]:
     page = await patiently(peer, "session/entries", sessionId=session_id, limit=1_000)
-    return [it["entry"] for it in page["items"]]
+    return [item["entry"] for item in page["items"]]
 
 
 async def _is_stale(peer: Peer, session_id: str) -> bool:
@@ -195,8 +195,8 @@ async def _is_stale(peer: Peer, session_id: str) -> bool:
 async def _all(work: Sequence[Coroutine[Any, Any, None]]) -> None:
     async with asyncio.timeout(3 * PATIENCE):
         async with asyncio.TaskGroup() as group:
-            for it in work:
-                group.create_task(it)
+            for coroutine in work:
+                group.create_task(coroutine)
 
 
 CAMPAIGN = Campaign(

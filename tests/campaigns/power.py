@@ -70,11 +70,13 @@ async def _cut(disk: LoopDisk, nurse: Nursery, chance: random.Random, tally: _Ta
                 Writer(f"w{number}", await stack.enter_async_context(home.connect(autostart=False)), ledgers)
                 for number in range(_LOAD.writers)
             ]
-            working = [asyncio.create_task(it.work(random.Random(chance.random()), _LOAD)) for it in writers]
+            working = [
+                asyncio.create_task(writer.work(random.Random(chance.random()), _LOAD)) for writer in writers
+            ]
             for ledger in ledgers[:2]:  # they leave the drafts while they are written to
                 batch = Batch([user("q"), assistant("a")], "synced")
                 done = await maker.append(ledger.session_id, batch.entries)
-                batch.seqs = [it.seq for it in done.entries]
+                batch.seqs = [entry.seq for entry in done.entries]
                 ledger.batches.append(batch)
             await asyncio.sleep(chance.random() * _LOAD.longest_life)
             # An answer that comes after the cut is none: with the power its sender would have gone.

@@ -91,14 +91,14 @@ class _Recorder:
         transport: Any = asyncio.selector_events._SelectorSocketTransport  # type: ignore[attr-defined]
         send = transport.write
 
-        def told(it: Any, data: Any) -> None:
+        def told(item: Any, data: Any) -> None:
             self._note(
                 began=next(self._clock),
                 kind="sent",
-                fd=it.get_extra_info("socket").fileno(),
+                fd=item.get_extra_info("socket").fileno(),
                 data=bytes(data),
             )
-            send(it, data)
+            send(item, data)
 
         transport.write = told
 

@@ -41,7 +41,7 @@ class Season:
         self._nurse = nurse
         self._faults = faults
         self._chance = chance
-        self._clerks = [Clerk(f"s{number}c{it}", list(_SHARED), chance) for it in range(_CLERKS)]
+        self._clerks = [Clerk(f"s{number}c{index}", list(_SHARED), chance) for index in range(_CLERKS)]
         self._wires: list[Wire] = []
         self._lines_before = 0
         self.lost = self.unread = self.repeats = 0
@@ -58,7 +58,7 @@ class Season:
             entries = [message("?" * 800, "u1"), reply("!" * 800, "a1")]
             await self._wires[0].call("session/append", sessionId=session, entries=entries)
         await self._end()
-        self._lines_before = sum(len(self._log(it)) for it in _SHARED)
+        self._lines_before = sum(len(self._log(name)) for name in _SHARED)
 
     async def live(self, seconds: float, *, stopped: bool) -> None:
         """One life: repeat what has no answer, send new requests, and kill the daemon meanwhile.
@@ -72,7 +72,10 @@ class Season:
             os.kill(pid, signal.SIGSTOP)
             await asyncio.to_thread(until, lambda: state_of(pid) == "T", "the daemon does not stop")
             late = [request for clerk in self._clerks for request in clerk.batch()]
-            sent = [(it, self._chance.choice(self._wires).send(it.method, it.params)) for it in late]
+            sent = [
+                (request, self._chance.choice(self._wires).send(request.method, request.params))
+                for request in late
+            ]
         await self._end()
         await asyncio.gather(*working)
         if stopped:
@@ -87,7 +90,7 @@ class Season:
         """One life in which every request is answered before the daemon is killed."""
         await self._begin()
         for _ in range(batches):
-            await _all(self._send(*it) for it in zip(self._clerks, self._wires, strict=True))
+            await _all(self._send(*row) for row in zip(self._clerks, self._wires, strict=True))
         await self._end()
 
     async def settle(self) -> int:
@@ -96,11 +99,11 @@ class Season:
         Returns how many requests had exactly one effect.
         """
         await self._begin()
-        await _all(self._repeat(it) for it in self.requests if not it.settled)
-        await asyncio.gather(*(it.call("session/flush") for it in self._wires))
-        done = [it for it in self.requests if it.answer is not None]
+        await _all(self._repeat(request) for request in self.requests if not request.settled)
+        await asyncio.gather(*(wire.call("session/flush") for wire in self._wires))
+        done = [request for request in self.requests if request.answer is not None]
         before = self._files()
-        await _all(self._say_again(it) for it in done)
+        await _all(self._say_again(request) for request in done)
         hold(self._files() == before, f"repeats have changed {_difference(self._files(), before)}")
         await self._check_prompts(done)
         await self._end()
@@ -111,28 +114,28 @@ class Season:
     async def _work(self, number: int) -> None:
         clerk = self._clerks[number]
         with contextlib.suppress(Gone):
-            await _all(self._repeat(it) for it in clerk.requests if not it.settled)
+            await _all(self._repeat(request) for request in clerk.requests if not request.settled)
             while True:
                 await self._send(clerk, self._wires[number])
 
     async def _send(self, clerk: Clerk, wire: Wire) -> None:
         """Send some new requests and hear the answers. Raises `Gone`."""
-        sent = [(it, wire.send(it.method, it.params)) for it in clerk.batch()]
+        sent = [(request, wire.send(request.method, request.params)) for request in clerk.batch()]
         await _all(self._hear(request, [answer]) for request, answer in sent)
 
     async def _repeat(self, request: Request) -> None:
         """Send again what has no answer, up to three times at once. Raises `Gone`."""
         wires = [self._chance.choice(self._wires) for _ in range(self._chance.randrange(1, 4))]
         self.repeats += len(wires)
-        await self._hear(request, [it.send(request.method, request.params) for it in wires])
+        await self._hear(request, [wire.send(request.method, request.params) for wire in wires])
 
     async def _hear(self, request: Request, sent: "list[asyncio.Future[dict[str, object]]]") -> None:
         async with asyncio.timeout(PATIENCE):
             found = await asyncio.gather(*sent, return_exceptions=True)
-        lost = sum(isinstance(it, Gone) for it in found)
+        lost = sum(isinstance(outcome, Gone) for outcome in found)
         self.lost += lost
-        refusals = [it.kind for it in found if isinstance(it, Refused)]
-        request.take([it for it in found if isinstance(it, dict)], refusals, lost)
+        refusals = [outcome.kind for outcome in found if isinstance(outcome, Refused)]
+        request.take([outcome for outcome in found if isinstance(outcome, dict)], refusals, lost)
         if not request.settled:
             raise Gone
 
@@ -165,23 +168,24 @@ class Season:
         """Return the requests of clients about the session of a request, to find a defect."""
         lives = [life for clerk in self._clerks for life in clerk.lives if request in life.requests]
         return "; ".join(
-            f"{it}: {it.made_new} of {it.answers} answers new, {it.lost} lost, {it.unread} unread"
+            f"{command}: {command.made_new} of {command.answers} answers new, "
+            f"{command.lost} lost, {command.unread} unread"
             for life in lives
-            for it in life.requests
+            for command in life.requests
         )
 
     async def _check_prompts(self, done: list[Request]) -> None:
-        for it in done:
-            if it.method == "history/add":
-                word = it.params["prompt"].split()[1]
+        for request in done:
+            if request.method == "history/add":
+                word = request.params["prompt"].split()[1]
                 found = (await self._wires[0].call("history/list", query=word))["prompts"]
-                same = [told for told in found if told["prompt"] == it.params["prompt"]]
-                hold(len(same) == 1, f"{it}: the prompt is there {len(same)} times")
+                same = [told for told in found if told["prompt"] == request.params["prompt"]]
+                hold(len(same) == 1, f"{request}: the prompt is there {len(same)} times")
 
     def _check_lines(self, done: list[Request]) -> None:
         """The shared sessions hold a line for each line that was asked for, and no others."""
         there = [line for session in _SHARED for line in self._log(session)]
-        expected = sum(it.lines for it in done if it.session in _SHARED)
+        expected = sum(request.lines for request in done if request.session in _SHARED)
         written = len(there) - self._lines_before
         hold(written == expected, f"{expected} lines were asked for, and {written} were written")
         named: dict[str, int] = {}
@@ -189,15 +193,22 @@ class Season:
             if "sessiondCommand" in line:
                 name = line["sessiondCommand"]["id"]
                 named[name] = named.get(name, 0) + 1
-        for it in self.requests:
-            if it.session in _SHARED and "commandId" in it.params:
-                lines = it.lines if it.answer is not None else 0
-                hold(named.get(it.id, 0) == lines, f"{it}: {named.get(it.id, 0)} lines instead of {lines}")
+        for request in self.requests:
+            if request.session in _SHARED and "commandId" in request.params:
+                lines = request.lines if request.answer is not None else 0
+                hold(
+                    named.get(request.id, 0) == lines,
+                    f"{request}: {named.get(request.id, 0)} lines instead of {lines}",
+                )
 
     def _check_sessions(self, done: list[Request]) -> None:
         """There is a file for each session that was made, where the last request has put it, and no other file."""
         expected = dict.fromkeys(_SHARED, "live")
-        expected |= {it.answer["sessionId"]: "live" for it in done if it.makes and it.answer is not None}
+        expected |= {
+            request.answer["sessionId"]: "live"
+            for request in done
+            if request.makes and request.answer is not None
+        }
         expected |= {
             life.session: life.state for clerk in self._clerks for life in clerk.lives if life.session
         }
@@ -222,7 +233,11 @@ class Season:
     def _files(self) -> dict[Path, bytes]:
         """All session files, without their first lines: the title in a header follows its entry a moment later."""
         found = (self._home.folder / "data").rglob("*.jsonl*")
-        return {it: it.read_bytes().partition(b"\n")[2] for it in found if _LOG.search(it.name)}
+        return {
+            outcome: outcome.read_bytes().partition(b"\n")[2]
+            for outcome in found
+            if _LOG.search(outcome.name)
+        }
 
     async def _begin(self) -> int:
         pid = await asyncio.to_thread(self._nurse.start, self._home, self._faults)
@@ -237,15 +252,15 @@ class Season:
 
 
 def _difference(now: dict[Path, bytes], before: dict[Path, bytes]) -> list[str]:
-    return sorted(str(it) for it in now.keys() | before.keys() if now.get(it) != before.get(it))
+    return sorted(str(path) for path in now.keys() | before.keys() if now.get(path) != before.get(path))
 
 
 async def _all(work: Iterable[Awaitable[None]]) -> None:
     """Wait for all of it. Raises what any raised, `Gone` only if there is nothing worse."""
     found = await asyncio.gather(*work, return_exceptions=True)
-    raised = [it for it in found if it is not None]
-    for it in sorted(raised, key=lambda it: isinstance(it, Gone)):
-        raise it
+    raised = [outcome for outcome in found if outcome is not None]
+    for error in sorted(raised, key=lambda error: isinstance(error, Gone)):
+        raise error
 
 
 async def _wage(ground: Ground, nurse: Nursery) -> Figures:
@@ -262,7 +277,7 @@ async def _wage(ground: Ground, nurse: Nursery) -> Figures:
             lives += 1
         checked += await season.settle()
         lost, unread, repeats = lost + season.lost, unread + season.unread, repeats + season.repeats
-        late += sum(it.answer is not None and not it.made_new for it in season.requests)
+        late += sum(request.answer is not None and not request.made_new for request in season.requests)
         shutil.rmtree(home.folder)
     return Figures(
         lives, faults=lives, checked=checked,

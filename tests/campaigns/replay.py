@@ -130,7 +130,7 @@ def _entries_in(message: dict[str, Any]) -> list[tuple[str, int]]:
         return [(entry["id"], seq) for entry, seq in zip(entries_of(told), seqs_of(told), strict=True)]
     result = message.get("result")
     entries = result.get("entries") if isinstance(result, dict) else None
-    return [(it["id"], it["seq"]) for it in entries or () if "status" in it]
+    return [(entry["id"], entry["seq"]) for entry in entries or () if "status" in entry]
 
 
 @dataclass(frozen=True)
@@ -192,9 +192,9 @@ class Checker:
     def check(self, cut: Cut, image: dict[str, bytes | None]) -> None:
         self._make(image)
         tick = self.film.events[cut.events - 1].done
-        told = [it for it in self.film.told if it.tick <= tick]
+        told = [notification for notification in self.film.told if notification.tick <= tick]
         answers = told[-1].answers if told else 0
-        entries = dict(pair for it in told for pair in it.entries)
+        entries = dict(pair for notification in told for pair in notification.entries)
         try:
             self.nurse.start(self._home)
             with self._home.connect_blocking(autostart=False) as daemon:
@@ -250,13 +250,22 @@ class Checker:
             hold(before is None or after is None, f"{session_id} is not there any more")
             return
         in_trash = "trash" in found[0].parts
-        candidates = [it for it in (before, after) if it is not None and it.in_trash == in_trash]
+        candidates = [
+            kept_state
+            for kept_state in (before, after)
+            if kept_state is not None and kept_state.in_trash == in_trash
+        ]
         hold(candidates, f"{session_id} lies at {found[0]}")
         # A change under way may be a rewrite and then an append, so of what it adds nothing need be there yet.
         least = len((before or candidates[0]).lines)
         raw = found[0].read_bytes().split(b"\n")
-        begins = any(without_title(it.lines[:least]) == without_title(raw[:least]) for it in candidates)
-        hold(begins, f"{found[0]} has lost or changed lines of {[len(it.lines) for it in candidates]}")
+        begins = any(
+            without_title(candidate.lines[:least]) == without_title(raw[:least]) for candidate in candidates
+        )
+        hold(
+            begins,
+            f"{found[0]} has lost or changed lines of {[len(candidate.lines) for candidate in candidates]}",
+        )
         for line in raw[:least]:
             for digest in _BLOB.findall(line):
                 blob = self.folder / "data" / "blobs" / digest.decode()
@@ -264,7 +273,7 @@ class Checker:
                 hold(there, f"{found[0]} names a blob that is not there: {digest.decode()}")
         self.checked += least
         if in_trash:
-            listed = {it["sessionId"]: it for it in daemon.call("trash/list")["sessions"]}
+            listed = {session["sessionId"]: session for session in daemon.call("trash/list")["sessions"]}
             hold(listed.get(session_id, {}).get("path"), f"the trash does not know where {session_id} was")
         else:
             daemon.call("session/open", {"sessionId": session_id})

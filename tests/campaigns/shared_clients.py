@@ -66,7 +66,7 @@ class SharedClient:
                 self._draft(f"{self._name}-{number}-{place}") for place in range(self._dice.randint(1, 3))
             ]
             if kind != "plain":
-                entries = [{**it, "id": f"id-{it['message']['content']}"} for it in entries]
+                entries = [{**entry, "id": f"id-{entry['message']['content']}"} for entry in entries]
             if kind == "repeats" and before:
                 entries = before
             if kind == "named":
@@ -81,7 +81,7 @@ class SharedClient:
         return {"type": "message", "message": {"role": "user", "content": text}}
 
     async def _request(self, entries: list[dict[str, Any]], expected: str | None) -> None:
-        names = tuple(it["message"]["content"] for it in entries)
+        names = tuple(entry["message"]["content"] for entry in entries)
         params = {} if expected == ANYWHERE else {"expectedLeafId": expected}
         called = time.monotonic()
         async with asyncio.timeout(PATIENCE):
@@ -97,7 +97,7 @@ class SharedClient:
                 except Refused as refused:
                     if refused.kind == "outcomeUnknown" and refused.details["entryIds"]:
                         ids = refused.details["entryIds"]
-                        entries = [{**it, "id": id} for it, id in zip(entries, ids, strict=True)]
+                        entries = [{**entry, "id": id} for entry, id in zip(entries, ids, strict=True)]
                     elif refused.kind == "leafConflict":
                         self._leaf = refused.details["currentLeafId"]
                         self._note(Append(names, called, time.monotonic(), "conflict"), expected, self._leaf)
@@ -106,7 +106,7 @@ class SharedClient:
                         raise
                     await asyncio.sleep(0.02)
                 else:
-                    seqs = tuple(it["seq"] for it in made["entries"])
+                    seqs = tuple(entry["seq"] for entry in made["entries"])
                     self._note(Append(names, called, time.monotonic(), "stored", seqs), expected)
                     self._leaf = made["leafId"]
                     return
@@ -126,8 +126,8 @@ class SharedClient:
         named.update(names)
         named.update(base)
         return [
-            replace(it, expected=named.get(expected, f"no entry {expected}"), leaf=named.get(found))
-            for it, (expected, found) in zip(self.done, self._ids.values(), strict=True)
+            replace(append, expected=named.get(expected, f"no entry {expected}"), leaf=named.get(found))
+            for append, (expected, found) in zip(self.done, self._ids.values(), strict=True)
         ]
 
 
@@ -171,9 +171,9 @@ class Watcher:
             heard = len(peer.notes)
 
     def _told(self, items: list[dict[str, Any]]) -> None:
-        for it in items:
-            self.lines.append((it["seq"], it["entry"]["message"]["content"]))
-            self.last = it["seq"]
+        for item in items:
+            self.lines.append((item["seq"], item["entry"]["message"]["content"]))
+            self.last = item["seq"]
 
     def read(self, first: int) -> Read:
         """Return the lines that it was sent after line `first`."""

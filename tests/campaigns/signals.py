@@ -96,7 +96,7 @@ async def _life(
         hold(process.poll() is None or number is not way[0], "the daemon ended by itself")
         process.send_signal(number)
     status = await asyncio.to_thread(process.wait, PATIENCE)
-    named = ", ".join(it.name for it in way)
+    named = ", ".join(signals.name for signals in way)
     hold(status == 0, f"after {named} the daemon ended with {status}")
     hold(_count(log, "all acknowledged writes are on disk") > ends, f"after {named} it did not end in order")
     if way[0] is HUP:
@@ -128,11 +128,11 @@ async def _wage(ground: Ground) -> Figures:
         with home.serving():
             await asyncio.to_thread(until, lambda: home.pid() is not None, "no daemon is ready")
             delivered = await under.settle()
-    acknowledged = sum(it.acknowledged for it in under.ledgers)
+    acknowledged = sum(ledger.acknowledged for ledger in under.ledgers)
     return Figures(
         rounds=rounds,
         faults=sent,
-        tried=sum(it.tried for it in under.writers),
+        tried=sum(writer.tried for writer in under.writers),
         checked=acknowledged + delivered,
         more=f"{acknowledged:,} acknowledgements, {delivered:,} deliveries",
     )

@@ -73,8 +73,8 @@ async def _soak(ground: Ground, home: Home, seen: _Seen, seconds: float) -> int:
 async def _round(ground: Ground, home: Home, seen: _Seen, number: int) -> None:
     chance = ground.chance(number)
     plans = [
-        (f"r{number}c{it}", f"soak-session-{chance.randrange(_SESSIONS)}", chance.random())
-        for it in range(_CLIENTS)
+        (f"r{number}c{index}", f"soak-session-{chance.randrange(_SESSIONS)}", chance.random())
+        for index in range(_CLIENTS)
     ]
     await asyncio.gather(*(_visit(home, seen, *plan) for plan in plans))
 
@@ -85,8 +85,8 @@ async def _visit(home: Home, seen: _Seen, name: str, session_id: str, manner: fl
     try:
         await wire.call("initialize", initializationOptions={"sessiond": {"clientId": name}})
         await wire.call("session/open", sessionId=session_id)
-        for it in range(5):
-            entries = [message("w" * 200, f"{name}-{it}")]
+        for number in range(5):
+            entries = [message("w" * 200, f"{name}-{number}")]
             await wire.call("session/append", sessionId=session_id, entries=entries)
             seen.entries += 1
         questions: list[tuple[str, dict[str, Any]]] = [

@@ -157,20 +157,20 @@ def _daemons(home: Home) -> list[int]:
 def _round(home: Home, state: str, chance: random.Random, count: int) -> list[float]:
     moment = STATES[state](home, chance)
     told = _crowd(home, count, moment)
-    failed = [it["error"] for it in told if "error" in it]
+    failed = [item["error"] for item in told if "error" in item]
     hold(not failed, f"when {state}: {len(failed)} of {count} clients failed: {failed[:1]}")
     hold(len(told) == count, f"when {state}: {count - len(told)} of {count} clients ended without a word")
     until(lambda: len(_daemons(home)) <= 1, f"when {state}: there are {len(_daemons(home))} daemons")
     now = home.call("server/status")
     dying = "being" in state  # some of the crowd were answered by the one that ended
-    epochs = {it["epoch"] for it in told} - {now["epoch"]}
+    epochs = {item["epoch"] for item in told} - {now["epoch"]}
     hold(not epochs or dying, f"when {state}: {len(epochs)} other daemons had answered")
     hold(len(epochs) <= 1, f"when {state}: {len(epochs) + 1} daemons had answered")
     hold(
         _daemons(home) == [now["pid"]],
         f"when {state}: {_daemons(home)} are daemons, and {now['pid']} answers",
     )
-    return [it["seconds"] for it in told]
+    return [item["seconds"] for item in told]
 
 
 def wage(ground: Ground) -> Figures:
@@ -189,7 +189,7 @@ def wage(ground: Ground) -> Figures:
     cuts = statistics.quantiles(waited, n=100)
     return Figures(
         rounds=rounds,
-        faults=rounds - sum(1 for it in range(rounds) if states[it % len(states)] in _HARMLESS),
+        faults=rounds - sum(1 for number in range(rounds) if states[number % len(states)] in _HARMLESS),
         checked=len(waited),
         more=f"{len(states)} states, {count} clients each; half were answered within {cuts[49]:.2f} s, "
         f"99 % within {cuts[98]:.2f} s",

@@ -80,7 +80,7 @@ class Spot:
         for name in names:
             hold(str(name) in told.stderr, f"{name} is not named: {told.stderr}")
         changed = before.items() - picture(self.folder).items()
-        hold(not changed, f"it changed {sorted(it for it, _ in changed)}")
+        hold(not changed, f"it changed {sorted(text for text, _ in changed)}")
 
     def stops(self, **more: str) -> None:
         self.run("stop", **more)
@@ -92,14 +92,14 @@ def picture(folder: Path) -> dict[str, str]:
     for path in sorted(folder.rglob("*")):
         if path.name in ("sessiond.log", "start.lock", "daemon.lock"):
             continue
-        it = path.lstat()
+        row = path.lstat()
         if path.is_symlink():
             what = str(path.readlink())
         elif path.is_file():
             what = hashlib.sha256(path.read_bytes()).hexdigest()
         else:
             what = ""
-        found[str(path)] = f"{it.st_mode:o} {it.st_uid} {what}"
+        found[str(path)] = f"{row.st_mode:o} {row.st_uid} {what}"
     return found
 
 

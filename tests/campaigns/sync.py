@@ -54,8 +54,10 @@ def _work(home: Home, dice: random.Random, number: int) -> list[tuple[str, str]]
 
 
 def _act(daemon: Any, name: str, dice: random.Random, number: int) -> list[tuple[str, str]]:
-    known = {it["sessionId"] for it in daemon.call("session/list", {"includeDrafts": True})["sessions"]}
-    trashed = {it["sessionId"] for it in daemon.call("trash/list", {})["sessions"]}
+    known = {
+        session["sessionId"] for session in daemon.call("session/list", {"includeDrafts": True})["sessions"]
+    }
+    trashed = {session["sessionId"] for session in daemon.call("trash/list", {})["sessions"]}
     if name not in known:
         if name in trashed:
             return []
@@ -71,7 +73,7 @@ def _act(daemon: Any, name: str, dice: random.Random, number: int) -> list[tuple
             for role, text in zip(roles, texts, strict=True)
         ]
         result = daemon.call("session/append", {"sessionId": name, "entries": entries})
-        return [(name, it["id"]) for it in result["entries"]]
+        return [(name, entry["id"]) for entry in result["entries"]]
     items = daemon.call("session/entries", {"sessionId": name})["items"]
     target = dice.choice(items)["entry"]["id"]
     if chosen < 0.75:

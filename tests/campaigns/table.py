@@ -53,7 +53,11 @@ def record(name: str, figures: Figures, date: str, command: str, seconds: float,
 def render(campaigns: list[Campaign]) -> str:
     """The table as Markdown, a row a campaign."""
     kept = recorded()
-    rows = [HEADING, tuple("---" for _ in HEADING), *(_row(it, kept.get(it.name)) for it in campaigns)]
+    rows = [
+        HEADING,
+        tuple("---" for _ in HEADING),
+        *(_row(campaign, kept.get(campaign.name)) for campaign in campaigns),
+    ]
     return "".join(f"| {' | '.join(cell.replace('|', '/') for cell in row)} |\n" for row in rows)
 
 
@@ -72,7 +76,7 @@ def _row(campaign: Campaign, run: Record | None) -> tuple[str, ...]:
         command = f"none yet: `scripts/campaign {campaign.name} --long --record`"
         return (*about, "", "", "", "", "", command)
     when = f"{run.date}, {_duration(run.seconds)}: `{run.command}`"
-    parts = [when, run.more, *(f"not on that machine: {it}" for it in run.missing)]
+    parts = [when, run.more, *(f"not on that machine: {text}" for text in run.missing)]
     told = "; ".join(part for part in parts if part)
     return (
         *about, _number(run.rounds), _number(run.faults), _size(run.tried), _number(run.checked), "0", told,

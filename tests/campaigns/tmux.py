@@ -90,7 +90,7 @@ class Tmux:
         """Wait until a command that was typed has ended."""
         code = base.with_suffix(".code")
         until(code.exists, f"what was typed into a pane does not end: {base}")
-        out, err = (base.with_suffix(it).read_text(encoding="utf-8") for it in (".out", ".err"))
+        out, err = (base.with_suffix(name).read_text(encoding="utf-8") for name in (".out", ".err"))
         return Ended(int(code.read_text(encoding="ascii")), out, err)
 
     def _command(self) -> list[str]:

@@ -31,8 +31,8 @@ def run(ground: Ground) -> Figures:
         finally:
             end_all_in(folder)
         rounds += 1
-        faults += sum(len(it.damages) for it in cases)
-        tried += sum(len(it.data) for it in cases)
+        faults += sum(len(case.damages) for case in cases)
+        tried += sum(len(case.data) for case in cases)
     return Figures(
         rounds,
         faults,
@@ -66,7 +66,7 @@ def _round(home: Home, user: Path, cases: Sequence[Case], dice: random.Random) -
 
 def _grow(user: Path, cases: Sequence[Case], dice: random.Random) -> None:
     """Write files step by step, in turns. In the end they are old, so that no reader waits for more."""
-    left = [it.steps(user, dice) for it in cases]
+    left = [case.steps(user, dice) for case in cases]
     while left:
         growing = dice.choice(left)
         if next(growing, growing) is growing:  # it has ended
@@ -77,13 +77,13 @@ def _grow(user: Path, cases: Sequence[Case], dice: random.Random) -> None:
 def _check(daemon: BlockingDaemon, user: Path, cases: Sequence[Case]) -> int:
     """Check each file as soon as its session is as it must be. Returns the number of texts."""
     deadline = time.monotonic() + PATIENCE / 2
-    others = [it.other for it in cases if isinstance(it, DatabaseCase) and it.other is not None]
+    others = [case.other for case in cases if isinstance(case, DatabaseCase) and case.other is not None]
     for case in (*cases, *others):
         while (wrong := _wrong(daemon, user, case)) is not None:
             if time.monotonic() > deadline:
                 raise Broken(f"{case.file.agent}, with {', '.join(case.damages) or 'no damage'}: {wrong}")
             time.sleep(0.05)
-    return sum(len(it.words) for it in cases)
+    return sum(len(case.words) for case in cases)
 
 
 def _wrong(daemon: BlockingDaemon, user: Path, case: Case) -> str | None:
@@ -92,10 +92,12 @@ def _wrong(daemon: BlockingDaemon, user: Path, case: Case) -> str | None:
     if len(listed) != 1:
         return f"{len(listed)} sessions are in the list"
     name = listed[0]["sessionId"]
-    said = Counter(word for it in _messages(daemon, name) for word in set(_WORD.findall(json.dumps(it))))
-    if missing := [it for it in case.words if not said[it]]:
+    said = Counter(
+        word for message in _messages(daemon, name) for word in set(_WORD.findall(json.dumps(message)))
+    )
+    if missing := [word for word in case.words if not said[word]]:
         return f"{len(missing)} of {len(case.words)} texts are missing, the first is {case.words.index(missing[0])}"
-    if doubled := [it for it in said if said[it] > 1]:
+    if doubled := [item for item in said if said[item] > 1]:
         return f"{len(doubled)} of {len(case.words)} texts are there more than once"
     context = daemon.call("session/context", {"sessionId": name})["messages"]
     order = list(dict.fromkeys(_WORD.findall(json.dumps(context))))
@@ -114,7 +116,7 @@ def _messages(daemon: BlockingDaemon, name: str) -> list[Any]:
     after: dict[str, Any] = {}
     while True:
         page = daemon.call("session/entries", {"sessionId": name, "limit": 1_000, **after})
-        found += [it["entry"] for it in page["items"] if it["entry"]["type"] == "message"]
+        found += [item["entry"] for item in page["items"] if item["entry"]["type"] == "message"]
         if not page.get("nextCursor"):
             return found
         after = {"cursor": page["nextCursor"]}
@@ -122,11 +124,13 @@ def _messages(daemon: BlockingDaemon, name: str) -> list[Any]:
 
 def _is_named(daemon: BlockingDaemon, user: Path, case: Case) -> bool:
     agents = daemon.call("agent/list", {})["agents"]
-    [agent] = [it for it in agents if it["name"] == case.file.agent]
+    [agent] = [agent for agent in agents if agent["name"] == case.file.agent]
     places = str(user / case.file.path), str(user / case.file.copy_path)
-    names = *places, *(f"{it}#{case.file.session_id}" for it in places)  # in a database
+    names = *places, *(f"{place}#{case.file.session_id}" for place in places)  # in a database
     in_files = f"/{case.file.session_id}.json"
-    return any(it["path"] in names or it["path"].endswith(in_files) for it in agent["problems"])
+    return any(
+        problem["path"] in names or problem["path"].endswith(in_files) for problem in agent["problems"]
+    )
 
 
 CAMPAIGN = Campaign(

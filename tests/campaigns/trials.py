@@ -46,7 +46,7 @@ def cuts_among_followers(ground: Ground, nurse: Nursery, faults: Sequence[str]) 
 
 def a_victim(name: str) -> Trial:
     """One kind of change, without a death: prepared, done and checked in the same daemon."""
-    victim = next(it for it in VICTIMS if it.name == name)
+    victim = next(victim for victim in VICTIMS if victim.name == name)
 
     def trial(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
         home = Home(ground.folder / "h")
@@ -106,7 +106,7 @@ def a_full_disk(ground: Ground, nurse: Nursery, faults: Sequence[str]) -> None:
             f"u-full{number} was acknowledged and is not there",
         )
     shown = entries_of(stage.call("session/entries", sessionId=SESSION))
-    hold([it["id"] for it in shown] == list(there), "what is shown is not what is there")
+    hold([entry["id"] for entry in shown] == list(there), "what is shown is not what is there")
     _end(stage)
 
 

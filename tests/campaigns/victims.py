@@ -43,7 +43,9 @@ class Stage:
 
     def files(self, pattern: str) -> list[Path]:
         """Return the files under `data`, but for hidden ones: half-made files of a killed process."""
-        return sorted(it for it in self.data.glob(pattern) if it.is_file() and not it.name.startswith("."))
+        return sorted(
+            path for path in self.data.glob(pattern) if path.is_file() and not path.name.startswith(".")
+        )
 
     def log(self, session_id: str = SESSION) -> LogOnDisk:
         return read_log(log_of(self.home.folder, session_id))
@@ -192,7 +194,7 @@ def _change(stage: Stage) -> None:
 def _check_change(stage: Stage, acknowledged: bool) -> None:
     told = stage.call("session/open", sessionId=SESSION)["session"]
     # Each was sent when the one before was acknowledged, so what is there is a beginning of them.
-    labels = [it["label"] for it in stage.call("session/tree", sessionId=SESSION, filter="all")["nodes"]]
+    labels = [node["label"] for node in stage.call("session/tree", sessionId=SESSION, filter="all")["nodes"]]
     done = [told["title"] == "a title", told["tags"] == ["one"], "here" in labels, told["leafId"] == "a1"]
     hold(done == sorted(done, reverse=True), f"a later change is there and an earlier is not: {done}")
     hold(all(done) or not acknowledged, f"acknowledged changes are not there: {done}")
@@ -233,7 +235,7 @@ def _check_delete(stage: Stage, acknowledged: bool) -> None:
     if not gone:
         _delete(stage)
     told = stage.call("trash/list")["sessions"]
-    hold([it["note"] for it in told] == ["why not"], f"the trash says {told}")
+    hold([item["note"] for item in told] == ["why not"], f"the trash says {told}")
     stage.call("trash/restore", sessionId=SESSION)
     hold(not _in_one_place(stage), "a restored session lies in the trash")
     stage.call("session/open", sessionId=SESSION)
@@ -361,13 +363,13 @@ def _check_repair(stage: Stage, acknowledged: bool) -> None:
     whole = b"\n".join(stage.before["lines"]) + b"\n"
     now, end = path.read_bytes(), stage.before["end"]
     hold(now.startswith(whole), "a repair has changed what was whole")
-    kept = [it.read_bytes() for it in stage.files(f"sessions/*/*_{SESSION}.jsonl.torn-*")]
+    kept = [file.read_bytes() for file in stage.files(f"sessions/*/*_{SESSION}.jsonl.torn-*")]
     hold(end in (now[len(whole) :], *kept), "a torn end is neither in the log nor beside it")
     _append_one(stage)
     still_there(stage, stage.before["lines"])
     names = list(stage.log().seqs)
     hold(names[6:] == ["n1"], f"behind a torn end the log has {names[6:]}")
-    kept = [it.read_bytes() for it in stage.files(f"sessions/*/*_{SESSION}.jsonl.torn-*")]
+    kept = [file.read_bytes() for file in stage.files(f"sessions/*/*_{SESSION}.jsonl.torn-*")]
     hold(end in kept, "a torn end was thrown away")
 
 
@@ -399,13 +401,13 @@ def _remember(stage: Stage) -> None:
 
 
 def _check_index(stage: Stage, acknowledged: bool) -> None:
-    recent = [it["prompt"] for it in stage.call("history/list")["prompts"]]
+    recent = [prompt["prompt"] for prompt in stage.call("history/list")["prompts"]]
     hold("what did I say" in recent or not acknowledged, f"the history has {recent}")
-    listed = [it["sessionId"] for it in stage.call("session/list")["sessions"]]
+    listed = [session["sessionId"] for session in stage.call("session/list")["sessions"]]
     hold(listed == [SESSION], f"the list has {listed}")
     _append(stage)
     found = stage.call("session/search", query="hello")["hits"]
-    names = {it["entryId"] for it in found}
+    names = {item["entryId"] for item in found}
     hold(names == {"u1", "u2", "u3", "n1", "n3"}, f"the search found {sorted(names)}")
 
 
@@ -417,12 +419,12 @@ def _some_prompts(stage: Stage) -> None:
 
 
 def _delete_prompts(stage: Stage) -> None:
-    stage.call("history/delete", promptIds=[it["promptId"] for it in stage.before["listed"][::2]])
+    stage.call("history/delete", promptIds=[item["promptId"] for item in stage.before["listed"][::2]])
 
 
 def _check_prompts(stage: Stage, acknowledged: bool) -> None:
     before, listed = stage.before["listed"], stage.call("history/list")["prompts"]
-    stay = [it for it in before if it not in before[::2]]
+    stay = [item for item in before if item not in before[::2]]
     hold(listed == stay or (listed == before and not acknowledged), f"the history has {listed}")
     _delete_prompts(stage)
     hold(stage.call("history/list")["prompts"] == stay, "prompts could not be deleted again")

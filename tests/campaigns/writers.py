@@ -66,7 +66,7 @@ class Ledger:
         """Every acknowledged entry is where it was said to be, and of other batches all is there or nothing."""
         seqs = log.seqs
         for batch in self.batches:
-            there = [seqs.get(it) for it in batch.ids]
+            there = [seqs.get(text) for text in batch.ids]
             if batch.seqs:
                 hold(
                     there == batch.seqs,
@@ -137,20 +137,24 @@ class Writer:
             entries=[Raw(json.encode(entry)) for entry in batch.entries],
             durability=batch.durability,
         )
-        self.tried += sum(len(it) for it in params.entries)
+        self.tried += sum(len(value) for value in params.entries)
         try:
             done = await self._daemon.call(m.APPEND, params, attempts=1)
         except (DisconnectedError, DaemonConnectionError) as error:
             self._failure = error
             return False
         hold(
-            [it.id for it in done.entries] == batch.ids, f"the answer to {batch.ids} was about {done.entries}"
+            [entry.id for entry in done.entries] == batch.ids,
+            f"the answer to {batch.ids} was about {done.entries}",
         )
-        seqs = [it.seq for it in done.entries]
+        seqs = [entry.seq for entry in done.entries]
         known = batch.seqs
         hold(known in ([], seqs), f"{batch.ids} were acknowledged as {known}, and later as {seqs}")
         if known:
-            hold(all(it.status == "duplicate" for it in done.entries), f"{batch.ids} were stored once more")
+            hold(
+                all(entry.status == "duplicate" for entry in done.entries),
+                f"{batch.ids} were stored once more",
+            )
         batch.seqs = seqs
         return True
 

@@ -113,7 +113,7 @@ def text_that_terminals_obey(ground: Ground, home: Home) -> None:
         _message("user", "x", id=EVIL, parentId=None),
         _message("assistant", "y", id="a2", parentId=EVIL),
     ]
-    other.write_text("".join(json.dumps(it) + "\n" for it in lines), encoding="utf-8")
+    other.write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
     shown: tuple[tuple[str, ...], ...] = (
         ("list", "--all"), ("show", SESSION), ("show", SESSION, "--entry", "e1"), ("tree", SESSION),
         ("tree", SESSION, "--filter", "all"), ("tree", SESSION, "--ascii"), ("context", SESSION),

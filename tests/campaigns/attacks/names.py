@@ -129,7 +129,7 @@ def links_among_sessions_and_blobs(_ground: Ground, home: Home) -> None:
         crumbs.mkdir(mode=0o700, exist_ok=True)
         (crumbs / "t1").symlink_to(victim / "file")
         listed = home.call("session/list")["sessions"]
-        hold([it["sessionId"] for it in listed] == [SESSION], f"a link is listed: {listed}")
+        hold([session["sessionId"] for session in listed] == [SESSION], f"a link is listed: {listed}")
         hold(
             refused(home, "session/info", sessionId="linked-session") == "sessionNotFound",
             "a link was opened",
@@ -138,7 +138,7 @@ def links_among_sessions_and_blobs(_ground: Ground, home: Home) -> None:
         home.call("blob/collect", dryRun=False, graceMs=0)
         command(home, "continue", "--cwd", "/w", SESSIOND_TERMINAL="t1")
         found = home.call("server/doctor", fix=True)["findings"]
-        told = {it["location"]["path"] for it in found if it["kind"] == "symbolicLink"}
+        told = {finding["location"]["path"] for finding in found if finding["kind"] == "symbolicLink"}
         hold(str(blobs / digest) in told, "the doctor does not tell of a link among blobs")
 
 

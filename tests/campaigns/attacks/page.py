@@ -161,7 +161,9 @@ def requests_of_other_sites(_ground: Ground, home: Home) -> None:
                 asking.request(method, "/events", headers={**own, "Origin": "http://evil.example"})
                 with asking.getresponse() as response:
                     hold(response.status >= 400, f"{method} was answered {response.status}")
-                    allowed = [it for it in response.headers if it.lower().startswith("access-control")]
+                    allowed = [
+                        header for header in response.headers if header.lower().startswith("access-control")
+                    ]
                     hold(not allowed, f"{method} was answered with {allowed}")
 
 

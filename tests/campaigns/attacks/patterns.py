@@ -23,11 +23,11 @@ _LONGEST_WAIT: Final = 5.0
 
 def texts_that_make_matching_slow(ground: Ground, home: Home) -> None:
     """Each is made from an expression of the daemon; every request that reads them ends, and others are answered."""
-    cases = [list(worst_cases(it.pattern, _CHARACTERS)) for it in expressions().values()]
+    cases = [list(worst_cases(expression.pattern, _CHARACTERS)) for expression in expressions().values()]
     if not ground.long:
-        cases = [[ground.dice.choice(it)] for it in ground.dice.sample(cases, _SAMPLED)]
+        cases = [[ground.dice.choice(row)] for row in ground.dice.sample(cases, _SAMPLED)]
     for number in range(max(map(len, cases))):
-        _read(home, f"slow-texts-{number}", [it[number % len(it)] for it in cases])
+        _read(home, f"slow-texts-{number}", [case[number % len(case)] for case in cases])
     is_well(home)
 
 
@@ -36,8 +36,8 @@ def _read(home: Home, session: str, texts: list[str]) -> None:
     contents = [[{"type": "text", "text": text}] for text in texts]
     roles = cycle(("user", "assistant"))
     entries = [
-        {"type": "message", "message": {"role": role, "content": it}}
-        for role, it in zip(roles, contents, strict=False)
+        {"type": "message", "message": {"role": role, "content": content}}
+        for role, content in zip(roles, contents, strict=False)
     ]
     waits: list[float] = []
     done = threading.Event()
