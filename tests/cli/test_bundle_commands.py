@@ -54,12 +54,12 @@ def test_a_backup_restores_everything_and_overwrites_nothing(shells: tuple[Shell
     assert file.name in there.run("restore", "./disk").err
     restored = there("restore", str(file), "--json").json
     assert (restored["received"]["sessionCount"], restored["trashedCount"]) == (2, 1)
-    assert {it["outcome"] for it in restored["files"]} == {"created"}
+    assert {item["outcome"] for item in restored["files"]} == {"created"}
     assert Path(there.locations.config_file).read_bytes() == config.read_bytes()
     assert "an experiment" in there("trash").out
     prompts = there("history", "--json").json["prompts"]
-    assert [(it["prompt"], it["createdAt"]) for it in prompts] == [
-        (it["prompt"], it["createdAt"]) for it in here("history", "--json").json["prompts"]
+    assert [(prompt["prompt"], prompt["createdAt"]) for prompt in prompts] == [
+        (prompt["prompt"], prompt["createdAt"]) for prompt in here("history", "--json").json["prompts"]
     ]
     assert prompts
     assert there("continue").lines[0] == session_id  # the breadcrumb of this terminal
@@ -86,7 +86,7 @@ def test_bad_input_is_explained(shells: tuple[Shell, Shell]) -> None:
         cwd=here.folder, env=here.environment(), capture_output=True, text=True, check=False, encoding="utf-8",
     )  # fmt: skip
     assert (limited.returncode, "two.sessiond" in limited.stderr) == (71, True)
-    assert sorted(it.name for it in here.folder.iterdir()) == ["one.sessiond"]
+    assert sorted(path.name for path in here.folder.iterdir()) == ["one.sessiond"]
     for words in (
         ["import", "one.sessiond", "--format", "codex"],
         ["import", ".", "--identity", "key"],

@@ -106,7 +106,7 @@ def wait(request: pytest.FixtureRequest) -> Wait:
 
 
 def test_every_command_is_known_to_wait_or_to_return() -> None:
-    waiting = {it.words.split()[0] for it in WAITS.values()}
+    waiting = {item.words.split()[0] for item in WAITS.values()}
     assert waiting | RETURN == set(all_commands()), (
         "how does the new command end? It belongs to WAITS or RETURN"
     )
@@ -122,7 +122,7 @@ def test_it_ends_with_its_terminal(shell: Shell, wait: Wait) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("wait", [name for name, it in WAITS.items() if it.reads_terminal], indirect=True)
+@pytest.mark.parametrize("wait", [name for name, item in WAITS.items() if item.reads_terminal], indirect=True)
 def test_it_ends_at_the_end_of_its_input_if_hangups_are_ignored(shell: Shell, wait: Wait) -> None:
     with _waiting(shell, wait, ignores_hangup=True) as terminal:
         terminal.close()

@@ -84,7 +84,11 @@ def test_a_turn_that_is_cut_and_the_files_it_touched_are_told(shell: Shell) -> N
     result = {"role": "toolResult", "toolCallId": "c1", "toolName": "read", "isError": False, "content": []}
     shell(
         "append", session, "--user", QUESTION,
-        *(word for it in (call, result) for word in ("--json-entry", json.dumps({"type": "message", "message": it}))),
+        *(
+            word
+            for item in (call, result)
+            for word in ("--json-entry", json.dumps({"type": "message", "message": item}))
+        ),
         "--assistant", ANSWER,
     )  # fmt: skip
     out = shell("compact", session, "--keep-recent", "50", "--dry-run").out

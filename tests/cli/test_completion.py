@@ -32,7 +32,7 @@ def test_the_first_word_is_a_command_and_is_explained() -> None:
 
 
 def test_a_dash_begins_an_option_of_the_command() -> None:
-    assert words("tree", "--") == [f"--{it.name}" for it in (*DECLARED["tree"].options, *COMMON)]
+    assert words("tree", "--") == [f"--{option.name}" for option in (*DECLARED["tree"].options, *COMMON)]
 
 
 def test_a_value_is_one_of_its_few_words() -> None:
@@ -70,13 +70,13 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 def test_sessions_and_entries_are_offered_by_the_daemon_that_runs(shell: Shell) -> None:
     assert "atlas-one\tFlaky test" in shell("completion", "bash", "--", "sessiond", "tree", "atl").lines
     entries = shell("completion", "bash", "--", "sessiond", "label", "atlas-one", "").lines
-    assert any(it.endswith("\tWhy?") for it in entries)
+    assert any(entry.endswith("\tWhy?") for entry in entries)
 
 
 @pytest.mark.slow
 def test_labels_tags_and_the_leaf_are_offered_where_they_can_be_given(shell: Shell) -> None:
     def offered(*line: str) -> list[str]:
-        return [it.split("\t")[0] for it in shell("completion", "bash", "--", "sessiond", *line).lines]
+        return [line.split("\t")[0] for line in shell("completion", "bash", "--", "sessiond", *line).lines]
 
     question = shell("show", "atlas-one", "--json").json["session"]["leafId"]
     shell("label", "atlas-one", question, "the-cause")
@@ -101,7 +101,7 @@ def test_help_and_methods_are_completed_too() -> None:
 def test_an_id_that_a_shell_would_obey_is_not_offered(shell: Shell) -> None:
     path = shell.folder / "foreign.jsonl"
     ids = ("plain-1", "x;touch y", "$(touch y)", "two\nlines", "--json", "`y`")
-    path.write_bytes(logs.log(logs.header(), *[logs.user("Why?", id=it, parent=None) for it in ids]))
+    path.write_bytes(logs.log(logs.header(), *[logs.user("Why?", id=text, parent=None) for text in ids]))
     session = shell("show", str(path), "--json").json["session"]["sessionId"]
     offered = shell("completion", "bash", "--", "sessiond", "label", session, "").lines
     assert offered == ["plain-1\tWhy?", "@\tthe leaf"]
@@ -156,7 +156,9 @@ def test_bash_completes(shell: Shell) -> None:
 @pytest.mark.system
 def test_fish_completes(shell: Shell) -> None:
     ask = "sessiond completion fish | source; complete -C"
-    assert any(it.split("\t")[0] == "tree" for it in in_a_shell(shell, "fish", "-c", f"{ask} 'sessiond tre'"))
+    assert any(
+        text.split("\t")[0] == "tree" for text in in_a_shell(shell, "fish", "-c", f"{ask} 'sessiond tre'")
+    )
     assert "atlas-one\tFlaky test" in in_a_shell(shell, "fish", "-c", f"{ask} 'sessiond tree atl'")
 
 

@@ -31,11 +31,11 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 def kinds(ran: Ran) -> set[str]:
-    return {it["kind"] for it in ran.json["findings"]} - MACHINE
+    return {finding["kind"] for finding in ran.json["findings"]} - MACHINE
 
 
 def of(ran: Ran, kind: str) -> dict[str, Any]:
-    [found] = [it for it in ran.json["findings"] if it["kind"] == kind]
+    [found] = [finding for finding in ran.json["findings"] if finding["kind"] == kind]
     return dict(found)
 
 
@@ -87,7 +87,9 @@ def test_findings_of_one_kind_are_printed_up_to_five_and_counted(shell: Shell) -
         ran = shell.run("doctor")
         assert ran.out.count("ls -ld") == 5
         assert "and 3 more findings of kind unknownFile" in ran.out
-        [row] = [it for it in shell.run("doctor", "--json").json["counts"] if it["kind"] == "unknownFile"]
+        [row] = [
+            count for count in shell.run("doctor", "--json").json["counts"] if count["kind"] == "unknownFile"
+        ]
         assert row["count"] == 8
         shell("stop")
 
@@ -177,9 +179,9 @@ def test_every_command_ends_with_a_sentence_when_the_daemon_does_not_answer(shel
     os.kill(daemon, signal.SIGSTOP)
     try:
         words = [["status"], ["clients"], ["stop"], ["list"], ["append", "--user", "x"], ["doctor"]]
-        running = [shell.start(*it) for it in words]
-        ended = [it.communicate(timeout=120) for it in running]
-        codes = [it.returncode for it in running]
+        running = [shell.start(*word) for word in words]
+        ended = [process.communicate(timeout=120) for process in running]
+        codes = [process.returncode for process in running]
         assert codes == [75] * 5 + [1]
         for out, err in ended:
             assert f"process {daemon}" in out + err

@@ -78,8 +78,8 @@ def test_every_command_in_a_hint_exists() -> None:
 
     declared = all_commands()
 
-    told = [errors.describe(RpcError(1, "refused", {"kind": it})) for it in KINDS]
-    words = " ".join(it[1] for it in told if it is not None).split()
+    told = [errors.describe(RpcError(1, "refused", {"kind": kind})) for kind in KINDS]
+    words = " ".join(row[1] for row in told if row is not None).split()
     assert words.count("sessiond") > 5
     named = [words[at + 1].strip(".,;") for at, word in enumerate(words[:-1]) if word == "sessiond"]
     assert set(named) <= set(declared)

@@ -29,7 +29,7 @@ def test_json_says_the_same_afterwards(text: str) -> None:
 @given(st.text())
 def test_nothing_but_text_newlines_tabs_and_colors_is_left(text: str) -> None:
     left = re.sub(r"\r\x1b\[K|\x1b\[[0-9;]+m", "", harmless(text))
-    assert not any((ord(it) < 0x20 and it not in "\n\t") or 0x7F <= ord(it) < 0xA0 for it in left)
+    assert not any((ord(part) < 0x20 and part not in "\n\t") or 0x7F <= ord(part) < 0xA0 for part in left)
 
 
 def test_only_terminals_are_guarded() -> None:

@@ -106,7 +106,7 @@ def test_without_a_daemon_and_without_followed_agents_it_succeeds_and_starts_non
 
 
 def test_the_output_of_each_agent_is_that_of_its_table() -> None:
-    declared = {it.name: it.hooks.silent_output for it in AGENTS.values() if it.hooks is not None}
+    declared = {agent.name: agent.hooks.silent_output for agent in AGENTS.values() if agent.hooks is not None}
     assert {name: text for name, text in declared.items() if text} == SILENT_OUTPUT
 
 
@@ -181,7 +181,7 @@ def test_a_daemon_that_sends_anything_but_the_response_is_not_waited_for() -> No
         b'{"session_id": ["s"]}', b'{"session_id": ""}', b'{"session_id": "' + b"s" * 600 + b'"}',
         b'{"transcript_path": "/' + b"a" * 5000 + b'"}', b'{"prompt": "' + b"x" * (3 << 20) + b'"}',
     ],
-    ids=lambda it: f"{len(it)} bytes",
+    ids=lambda event: f"{len(event)} bytes",
 )  # fmt: skip
 def test_a_hostile_event_wakes_without_a_path(event: bytes) -> None:
     with a_home() as locations:
@@ -245,7 +245,7 @@ def test_it_loads_only_what_it_needs() -> None:
 
 
 @pytest.mark.parametrize(
-    "agent", [it.name for it in AGENTS.values() if it.hooks is not None and not it.hooks.plugin]
+    "agent", [agent.name for agent in AGENTS.values() if agent.hooks is not None and not agent.hooks.plugin]
 )
 def test_the_command_in_the_settings_survives_spaces_and_a_removed_program(
     agent: str, tmp_path: Path

@@ -45,7 +45,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Shell, dic
 
 def test_every_command_has_json_or_a_reason() -> None:
     with_json = {
-        name for name, command in DECLARED.items() if any(it.name == "json" for it in command.options)
+        name for name, command in DECLARED.items() if any(option.name == "json" for option in command.options)
     }
     assert set(DECLARED) - with_json == set(WITHOUT)
 

@@ -59,7 +59,7 @@ def key(asker: Asker) -> str:
 
 
 def handlers() -> set[threading.Thread]:
-    return {it for it in threading.enumerate() if "process_request" in it.name}
+    return {thread for thread in threading.enumerate() if "process_request" in thread.name}
 
 
 def test_a_browser_that_leaves_in_the_middle_of_a_page_is_no_news(capfd: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def database_of(url: str) -> str:
 
 def files_of(shell: Shell) -> dict[Path, bytes]:
     data = Path(shell.locations.data)
-    return {it.relative_to(data): it.read_bytes() for it in data.rglob("*") if it.is_file()}
+    return {path.relative_to(data): path.read_bytes() for path in data.rglob("*") if path.is_file()}
 
 
 def test_a_home_moves_to_a_database_and_back(shell: Shell, postgres_server: Server) -> None:

@@ -107,7 +107,7 @@ def test_a_session_is_named_by_its_id_in_the_agent_that_wrote_it(shell: Shell, t
         {**told, "id": "a", "parentId": "q", "message": {"role": "assistant", "content": "There."}},
     ]
     file = tmp_path / f"{theirs}.jsonl"
-    file.write_text("".join(json.dumps(it) + "\n" for it in lines), encoding="utf-8")
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     [session] = shell("import", str(file), "--json").json["sessions"]
     assert session["sessionId"] != theirs
     for name in (theirs, theirs[:9], session["sessionId"], session["sessionId"][:9]):

@@ -37,7 +37,7 @@ def test_ctrl_c_says_where_it_was_and_leaves_no_bar(monkeypatch: pytest.MonkeyPa
     with pytest.raises(KeyboardInterrupt):
         progress.call(Interrupted(), "session/import", {})  # type: ignore[arg-type]  # as much of a daemon as it needs
     drawn = terminal.getvalue().split("\r\x1b[K")
-    assert all(len(it) < 60 for it in drawn[:3])
+    assert all(len(text) < 60 for text in drawn[:3])
     assert "\x1b" not in "".join(drawn)
     assert drawn[-2].startswith("Stopped at: 2 of 10: b.jsonl")
     assert drawn[-1] == ""

@@ -82,7 +82,9 @@ def test_the_fish_lines_of_readme_show_it(shell: Shell) -> None:
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("there is no fish: apt-get install fish")
-    (snippet,) = [it.text for it in snippets(ROOT / "daemon/GUIDE.md") if it.language == "fish"]
+    (snippet,) = [
+        snippet.text for snippet in snippets(ROOT / "daemon/GUIDE.md") if snippet.language == "fish"
+    ]
     done = subprocess.run(
         [fish, "--no-config", "-c", f"{snippet}\nfish_right_prompt"],
         env=shell.environment(PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}", HOME=str(shell.folder)),

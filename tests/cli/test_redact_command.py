@@ -80,4 +80,4 @@ def test_a_private_key_that_arrives_in_pieces_is_asked_for_as_one_text(
     with a_daemon_that_answers({"text/redact": redact}):
         assert run(["redact"]) == 0
     assert capsys.readouterr().out == "".join(asked) == text.decode()
-    assert any(KEY in it for it in asked)
+    assert any(KEY in part for part in asked)

@@ -29,7 +29,7 @@ SESSION = "the-session"
 @pytest.fixture
 def session(shell: Shell) -> str:
     name = shell("new").lines[0]
-    entries = [("--json-entry", json.dumps(said(*it))) for it in (("u1", "user"), ("a1", "assistant"))]
+    entries = [("--json-entry", json.dumps(said(*row))) for row in (("u1", "user"), ("a1", "assistant"))]
     shell("append", name, *entries[0], *entries[1])
     return name
 
@@ -83,7 +83,7 @@ def test_every_command_that_writes_takes_the_option() -> None:
     taking = {method for command in DECLARED.values() for method in command.write_methods}
     assert taking == METHODS - {"history/add"} == COMMANDS.keys()
     for command in DECLARED.values():
-        assert any(it.name == "command-id" for it in command.options) is bool(command.write_methods)
+        assert any(option.name == "command-id" for option in command.options) is bool(command.write_methods)
 
 
 @every_command
@@ -120,8 +120,8 @@ def test_each_of_several_sessions_has_an_id_of_its_own(shell: Shell, session: st
     first = shell("delete", *names, "--command-id", "deletion")
     again = shell("delete", *names, "--command-id", "deletion")
     assert again.lines == first.lines == names
-    trashed = [it["sessionId"] for it in shell("trash", "--json").json["sessions"]]
-    assert sorted(it for it in trashed if it in names) == sorted(names)
+    trashed = [listed["sessionId"] for listed in shell("trash", "--json").json["sessions"]]
+    assert sorted(item for item in trashed if item in names) == sorted(names)
 
 
 def test_an_id_where_nothing_is_recorded_is_refused(shell: Shell, session: str) -> None:
@@ -143,7 +143,7 @@ def test_a_command_whose_daemon_was_killed_before_it_could_answer_is_carried_out
     before = effects(shell)
     with losing_the_answer_to(method, shell.locations) as lost:
         ran = shell(*words_for(method, session), "--json")
-    assert [it["method"] for it in lost] == [method]
+    assert [notification["method"] for notification in lost] == [method]
     assert ran.json["duplicate"] is True
     after = effects(shell)
     assert after != before

@@ -37,7 +37,7 @@ def test_a_hit_says_where_it_is_and_how_to_see_it(shell: Shell) -> None:
 
 def test_hits_of_one_session_stand_together_below_its_title(shell: Shell) -> None:
     lines = shell("search", "zephyr", "--session", "search-me-1").lines
-    assert [it for it in lines if not it.startswith(" ")] == [lines[0]]
+    assert [line for line in lines if not line.startswith(" ")] == [lines[0]]
     assert lines[0].startswith("Flaky test  ")
     assert len(lines) == 1 + 2 * 3
 

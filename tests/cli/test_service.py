@@ -144,8 +144,8 @@ def test_an_installed_service_can_be_removed_again() -> None:
 @pytest.mark.parametrize("home", ["/h", '/home/a da/"quoted" $HOME 100%'])
 def test_any_path_gets_into_the_units_whole(home: str) -> None:
     locations = find_locations({"SESSIOND_HOME": home})
-    service = next(it for name, it in units.systemd_units(locations).items() if name.endswith(".service"))
-    line = next(it for it in service.splitlines() if it.startswith("Environment="))
+    service = next(unit for name, unit in units.systemd_units(locations).items() if name.endswith(".service"))
+    line = next(line for line in service.splitlines() if line.startswith("Environment="))
     said = line.removeprefix('Environment="').removesuffix('"')
     assert said.replace('\\"', '"').replace("%%", "%") == f"SESSIOND_HOME={home}"
 

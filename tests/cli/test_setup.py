@@ -52,7 +52,9 @@ class Home:
             "QWEN_RUNTIME_DIR",
         )
         inherited = {
-            it: value for it, value in os.environ.items() if it not in moved and not it.startswith("XDG_")
+            name: value
+            for name, value in os.environ.items()
+            if name not in moved and not name.startswith("XDG_")
         }
         return {**inherited, "HOME": str(self.folder), "SHELL": "/bin/bash", "PATH": "/usr/bin:/bin"}
 
@@ -153,7 +155,9 @@ def test_a_second_setup_changes_nothing_and_says_so(home: Home) -> None:
 
 def test_copies_of_the_files_before_are_kept(home: Home) -> None:
     report = json.loads(home.run("--yes", "--json").out)
-    copies = {Path(it["path"]).name: Path(it["copy"]).read_bytes() for it in report["files"] if "copy" in it}
+    copies = {
+        Path(file["path"]).name: Path(file["copy"]).read_bytes() for file in report["files"] if "copy" in file
+    }
     assert copies["settings.json"] in (CLAUDE.encode(), GEMINI.encode())
     assert copies[".bashrc"] == b"alias ll=ls"
 
@@ -232,7 +236,11 @@ def test_a_running_daemon_follows_the_agents_after_setup_and_no_longer_after_und
             ).stdout
 
         def followed() -> list[str]:
-            return [it["name"] for it in json.loads(run("agents", "--json"))["agents"] if it["isFollowed"]]
+            return [
+                agent["name"]
+                for agent in json.loads(run("agents", "--json"))["agents"]
+                if agent["isFollowed"]
+            ]
 
         assert followed() == []  # starts the daemon
         run("setup", "--yes", "--agent", "codex", "--no-hooks")
@@ -350,8 +358,8 @@ def test_an_interrupted_setup_is_undone(home: Home, steps: int, monkeypatch: pyt
             pass
     monkeypatch.undo()
     assert home.run("--undo").code == 0
-    after = {name: it for name, it in home.snapshot().items() if not name.startswith(".local/state")}
-    assert after == {name: it for name, it in before.items() if not name.startswith(".local/state")}
+    after = {name: row for name, row in home.snapshot().items() if not name.startswith(".local/state")}
+    assert after == {name: row for name, row in before.items() if not name.startswith(".local/state")}
 
 
 @pytest.mark.parametrize(("answer", "is_done"), [("y\n", True), ("n\n", False), ("\n", False)])

@@ -76,7 +76,7 @@ def test_a_session_moves_to_another_folder(shell: Shell) -> None:
         "sessiond: warning: the folder /elsewhere does not exist",
         "The session belongs to /elsewhere now.",
     ]
-    assert [it.split()[0] for it in shell("list", "--cwd", "/elsewhere").lines] == [session[:8]]
+    assert [line.split()[0] for line in shell("list", "--cwd", "/elsewhere").lines] == [session[:8]]
     assert shell("move", session, "--json").json["session"]["cwd"] == str(shell.folder)
 
 

@@ -76,7 +76,7 @@ def test_a_home_that_cannot_be_used_is_told_by_name(shell: Shell, tmp_path: Path
     assert shell.run("stop", SESSIOND_HOME=home).code == SUCCESS
     found = shell.run("doctor", "--json", SESSIOND_HOME=home)
     assert found.code == FAILURE
-    assert "unusableFolder" in {it["kind"] for it in found.json["findings"]}
+    assert "unusableFolder" in {finding["kind"] for finding in found.json["findings"]}
     assert "Traceback" not in found.err
 
 

@@ -59,7 +59,7 @@ def test_each_day_has_a_bar_and_its_numbers_and_days_between_are_shown(shell: Sh
     heading, *lines = report(shell)
     assert heading.split()[:3] == ["day", "cost", "tokens"]
     days = [line.split() for line in lines[:4]]
-    assert [(it[0], it[-1]) for it in days] == [
+    assert [(day[0], day[-1]) for day in days] == [
         ("2026-11-02", "1"), ("2026-11-03", "0"), ("2026-11-04", "2"), ("total", "3"),
     ]  # fmt: skip
     assert days[0][2] == "$2.00"
@@ -131,5 +131,5 @@ def test_lists_and_searches_take_the_same_periods(shell: Shell) -> None:
     assert shell("list", "--until", "2026-11-03").out == ""
     assert shell("search", "ok", "--since", "2026-11-04", "--json", TZ="UTC").json["hits"][1:] != []
     hits = shell("search", "ok", "--until", "2026-11-02", "--json", TZ="UTC").json["hits"]
-    assert [it["timestamp"] for it in hits] == ["2026-11-02T10:00:00.000Z"]
+    assert [hit["timestamp"] for hit in hits] == ["2026-11-02T10:00:00.000Z"]
     assert shell.run("list", "--since", "soon").code == 2

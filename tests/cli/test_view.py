@@ -28,7 +28,7 @@ def test_the_token_is_good_once_and_then_the_key_is(tmp_path: Path) -> None:
             assert lines.previews() == []
             viewed.say("user", "Really?")
             told = lines.next()
-        assert [it["preview"] for it in told["rows"]] == ["Really?"]
+        assert [row["preview"] for row in told["rows"]] == ["Really?"]
         assert told["session"]["leafId"] == told["rows"][0]["id"]
 
 
@@ -88,17 +88,17 @@ def test_the_token_stands_in_no_command_line_and_in_no_output_but_the_address(tm
         lead_to, mode, text = told.read_text(encoding="utf-8").split("\n", 2)
         assert viewed.refusal(token=viewed.token + "x") == 403
         with viewed.reading(token=viewed.token):
-            lines = {it: _command_line(it) for it in Path("/proc").glob("[0-9]*")}
+            lines = {path: _command_line(path) for path in Path("/proc").glob("[0-9]*")}
         viewed.process.send_signal(signal.SIGINT)
         more, said = viewed.process.communicate(timeout=60)
-        logs = [it.read_text("utf-8") for it in Path(viewed.shell.locations.state).rglob("*.log")]
+        logs = [path.read_text("utf-8") for path in Path(viewed.shell.locations.state).rglob("*.log")]
     assert viewed.token not in lead_to
     assert mode.startswith("700 ")
     assert viewed.address in text
     assert not Path(lead_to.removeprefix("file://")).exists()
-    assert any(b"sessiond" in it for it in lines.values())
+    assert any(b"sessiond" in line for line in lines.values())
     assert [process for process, line in lines.items() if viewed.token.encode() in line] == []
-    assert [it for it in (more, said, *logs) if viewed.token in it] == []
+    assert [item for item in (more, said, *logs) if viewed.token in item] == []
 
 
 def _command_line(process: Path) -> bytes:

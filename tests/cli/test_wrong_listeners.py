@@ -64,11 +64,11 @@ def lines(kind: str, file: Path) -> list[list[str]]:
         "answer": "aaaaaaa2",
         "file": file,
     }
-    wanted = [it for it in COMMANDS if not it.startswith(_UNUSED)]
+    wanted = [command for command in COMMANDS if not command.startswith(_UNUSED)]
     if kind in WITHOUT_ANSWER:
         wanted = ["list", "append {session} --user more", "doctor", "stop", "restart", "import {file}"]
     more = ("watch {session}", "view {session} --no-open", "serve --detach", "top --once")
-    return [shlex.split(it.format(**ids)) for it in (*wanted, *more)]
+    return [shlex.split(text.format(**ids)) for text in (*wanted, *more)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,5 +107,5 @@ def test_an_attached_editor_is_told_and_not_left_waiting(kind: str, home: Locati
                 attach.attach(source, sink, print)
     finally:
         listener.close()
-        for it in (source, reading, sink):
-            os.close(it)
+        for number in (source, reading, sink):
+            os.close(number)
