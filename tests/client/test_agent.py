@@ -102,7 +102,7 @@ async def test_after_a_restart_the_session_is_open_again(locations: Locations, t
     async with an_agent(locations, tmp_path) as session:
         await session.append(prompt("hello"))
         os.kill((await session.daemon.status()).pid, signal.SIGKILL)
-        me = next(it for it in (await session.daemon.clients()).clients if it.name == "agent")
+        me = next(client for client in (await session.daemon.clients()).clients if client.name == "agent")
         assert me.session_ids == [session.id]
 
 
@@ -136,8 +136,8 @@ def test_a_response_of_a_provider_gets_an_id_here_so_that_a_repeat_stores_it_onc
     sent = with_entry_id(response, format)
     assert (sent["type"], sent["message"]) == ("message", response)
     assert len(sent["id"]) == 8
-    converted = [bytes(it) for it in drafts(format, msgspec.json.encode(sent))]
-    assert [msgspec.json.decode(it)["id"] for it in converted] == [sent["id"]]
+    converted = [bytes(value) for value in drafts(format, msgspec.json.encode(sent))]
+    assert [msgspec.json.decode(line)["id"] for line in converted] == [sent["id"]]
 
 
 def test_entries_of_other_types_are_no_messages_in_any_format() -> None:

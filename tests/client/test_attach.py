@@ -186,7 +186,7 @@ def test_a_message_that_is_too_large_for_the_daemon_is_answered_and_not_sent_aga
         met.say(id=None, error=error)
         met.go()
         reading.join(BOUND)
-        assert [it["id"] for it in answers] == [None, large]
+        assert [answer["id"] for answer in answers] == [None, large]
         assert answers[1]["error"]["data"]["kind"] == "tooLarge"
         again = daemon.meet()
         again.greet()

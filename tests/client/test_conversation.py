@@ -105,8 +105,12 @@ def test_documents_are_as_the_editor_has_them() -> None:
     )
     talk.daemon_lost()
     told = met_again(talk)
-    assert [it["method"] for it in told] == ["initialized", "textDocument/didOpen", "textDocument/didChange"]
-    assert {it["params"]["textDocument"]["uri"] for it in told[1:]} == {"file:///a"}
+    assert [sent["method"] for sent in told] == [
+        "initialized",
+        "textDocument/didOpen",
+        "textDocument/didChange",
+    ]
+    assert {sent["params"]["textDocument"]["uri"] for sent in told[1:]} == {"file:///a"}
 
 
 def test_of_settings_the_latest_are_told() -> None:
@@ -115,15 +119,15 @@ def test_of_settings_the_latest_are_told() -> None:
         notification("workspace/didChangeConfiguration", settings=2),
     )
     talk.daemon_lost()
-    assert [it["params"] for it in met_again(talk)[1:]] == [{"settings": 2}]
+    assert [answer["params"] for answer in met_again(talk)[1:]] == [{"settings": 2}]
 
 
 def test_a_request_that_only_reads_is_sent_again_once() -> None:
     talk = attached(request(7, "textDocument/hover"), request(8, "session/tree", sessionId="s"))
     assert talk.daemon_lost() == []
-    assert [it["id"] for it in met_again(talk)[1:]] == [7, 8]
-    assert [it["error"]["data"]["kind"] for it in read(talk.daemon_lost())] == ["outcomeUnknown"] * 2
-    assert [it["method"] for it in met_again(talk)] == ["initialized"]
+    assert [answer["id"] for answer in met_again(talk)[1:]] == [7, 8]
+    assert [item["error"]["data"]["kind"] for item in read(talk.daemon_lost())] == ["outcomeUnknown"] * 2
+    assert [answer["method"] for answer in met_again(talk)] == ["initialized"]
 
 
 def test_a_request_that_writes_is_sent_again_once_if_it_has_a_command_id() -> None:
@@ -134,8 +138,11 @@ def test_a_request_that_writes_is_sent_again_once_if_it_has_a_command_id() -> No
     )
     (told,) = read(talk.daemon_lost())
     assert (told["id"], told["error"]["data"]["kind"]) == (9, "outcomeUnknown")
-    assert [(it["id"], it["params"].get("commandId")) for it in met_again(talk)[1:]] == [(7, "c"), (8, "d")]
-    assert [it["error"]["data"]["kind"] for it in read(talk.daemon_lost())] == ["outcomeUnknown"] * 2
+    assert [(answer["id"], answer["params"].get("commandId")) for answer in met_again(talk)[1:]] == [
+        (7, "c"),
+        (8, "d"),
+    ]
+    assert [item["error"]["data"]["kind"] for item in read(talk.daemon_lost())] == ["outcomeUnknown"] * 2
 
 
 def test_an_append_is_sent_again_once_if_all_its_entries_have_ids() -> None:
@@ -150,10 +157,10 @@ def test_an_append_is_sent_again_once_if_all_its_entries_have_ids() -> None:
         request(11, "session/append", sessionId="s", entries=[{"id": 5, **entry}]),
         request(12, "session/append", sessionId="s", entries=[{"id": None, **entry}]),
     )
-    told = {it["id"]: it["error"]["data"]["details"]["entryIds"] for it in read(talk.daemon_lost())}
+    told = {item["id"]: item["error"]["data"]["details"]["entryIds"] for item in read(talk.daemon_lost())}
     assert told == {8: ["c"], 10: [], 11: [], 12: []}
-    assert [it["id"] for it in met_again(talk)[1:]] == [7, 9]
-    again = {it["id"]: it["error"]["data"]["details"]["entryIds"] for it in read(talk.daemon_lost())}
+    assert [answer["id"] for answer in met_again(talk)[1:]] == [7, 9]
+    again = {item["id"]: item["error"]["data"]["details"]["entryIds"] for item in read(talk.daemon_lost())}
     assert again == {7: ["a", "b"], 9: ["d"]}
 
 
@@ -175,7 +182,7 @@ def test_requests_that_a_leaving_daemon_did_not_begin_are_sent_to_the_next_one()
     refusal = {"code": 1429, "message": "leaving", "data": {"kind": "draining", "retryable": True}}
     assert talk.to_client(message(id=7, error=refusal)) is None
     assert talk.daemon_lost() == []
-    assert [it["id"] for it in met_again(talk)[1:]] == [7]
+    assert [answer["id"] for answer in met_again(talk)[1:]] == [7]
     answer = result(7, {})
     assert talk.to_client(answer) == answer
 
@@ -185,13 +192,13 @@ def test_an_answered_request_is_over() -> None:
     talk.to_client(result(7))
     talk.to_client(message(id=8, error={"code": 1, "message": "no"}))
     assert talk.daemon_lost() == []
-    assert [it["method"] for it in met_again(talk)] == ["initialized"]
+    assert [answer["method"] for answer in met_again(talk)] == ["initialized"]
 
 
 def test_an_answer_to_a_daemon_that_is_gone_goes_nowhere() -> None:
     talk = attached()
     talk.to_client(request(1, "client/summarize"))
-    assert [(it["method"], it["params"]) for it in read(talk.daemon_lost())] == [
+    assert [(item["method"], item["params"]) for item in read(talk.daemon_lost())] == [
         ("$/cancelRequest", {"id": 1})
     ]
     met_again(talk)
@@ -241,7 +248,7 @@ def test_a_session_that_the_editor_follows_is_to_be_subscribed_again_after_the_l
     talk.to_client(result(4, {"wasSubscribed": True}))
     talk.daemon_lost()
     met_again(talk)
-    assert [it["params"] for it in read(talk.change_messages())] == [
+    assert [item["params"] for item in read(talk.change_messages())] == [
         {"sessionId": "a", "logId": "log-a", "lastSeq": 5},
         {"sessionId": "c", "logId": "log-c", "lastSeq": 3},
     ]
@@ -300,8 +307,8 @@ def test_a_daemon_that_cannot_be_had_answers_nothing_but_loses_no_notification()
     opening = did("Open", "file:///a")
     kept, told = talk.daemon_unreachable([opening, request(8, "textDocument/hover")], "no room")
     assert kept == [opening]
-    assert sorted(it["id"] for it in read(told)) == [7, 8]
-    assert {it["error"]["data"]["kind"] for it in read(told)} == {"unreachable"}
+    assert sorted(entry["id"] for entry in read(told)) == [7, 8]
+    assert {item["error"]["data"]["kind"] for item in read(told)} == {"unreachable"}
     assert not talk.has_unanswered_requests
 
 

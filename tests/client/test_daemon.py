@@ -36,7 +36,8 @@ async def test_a_script_writes_reads_and_branches(locations: Locations, tmp_path
         first, second = (entry.id for entry in done.entries)
         assert [entry["id"] for entry in (await daemon.path(session)).entries][1:] == [first, second]
         assert [
-            it.seq for it in (await daemon.entries(session, after=t.After(log_id=done.log_id, seq=2))).items
+            entry.seq
+            for entry in (await daemon.entries(session, after=t.After(log_id=done.log_id, seq=2))).items
         ] == [3]
         assert [message["role"] for message in (await daemon.context(session)).messages] == [
             "user",

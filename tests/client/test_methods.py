@@ -58,8 +58,8 @@ def test_every_public_method_says_what_it_takes_returns_and_raises(kind: type) -
 def public_methods(kind: type) -> dict[str, Callable[..., object]]:
     """The public functions of a class and its bases by name."""
     return {
-        name: it
-        for name, it in inspect.getmembers(kind, inspect.isroutine)
+        name: getmember
+        for name, getmember in inspect.getmembers(kind, inspect.isroutine)
         if not name.startswith("_") and name not in CALLED_BY_THE_CONNECTION
     }
 
@@ -128,7 +128,7 @@ async def test_a_working_state_counts_each_change_once(daemon: Daemon, tmp_path:
     begun = await daemon.begin_task(session, decision=t.NewDecision(decision="e"))
     state = (await daemon.state(session)).state
     assert (state.tokens_used, state.tags) == (10, ["x"])
-    assert [it.decision for it in begun.state.key_decisions] == ["d", "e"]
+    assert [decision.decision for decision in begun.state.key_decisions] == ["d", "e"]
     assert (await daemon.stats(session)).tree_stats.message_counts == {"user": 2, "assistant": 2}
 
 
@@ -146,7 +146,7 @@ async def test_the_ranges_of_a_hit_are_slices_of_its_snippet(daemon: Daemon, tmp
     message = {"role": "user", "content": "😀 👩‍🚀 a basilisk"}
     await daemon.append(session, [{"type": "message", "message": message}])
     [hit] = (await daemon.search("basilisk", session_id=session)).hits
-    assert [hit.snippet[it.start : it.end] for it in hit.ranges] == ["basilisk"]
+    assert [hit.snippet[range_.start : range_.end] for range_ in hit.ranges] == ["basilisk"]
 
 
 async def test_prompts_are_remembered(daemon: Daemon) -> None:

@@ -32,7 +32,9 @@ def words_of(line: str, folder: Path) -> list[str]:
 
 
 def names_both(ran: Ran, pid: int) -> bool:
-    return all(it in ran.err for it in (f"0.1.0, process {pid}", sessiond.__version__, "sessiond restart"))
+    return all(
+        text in ran.err for text in (f"0.1.0, process {pid}", sessiond.__version__, "sessiond restart")
+    )
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_sockets(tmp_path: Path) -> None:
             Path(locations.endpoint).write_text(filled(row["endpoint"], placed), encoding="utf-8")
         published = published_socket(read_endpoint(locations))
         found = dict.fromkeys((published or locations.socket, locations.socket))
-        assert list(found) == [filled(it, placed) for it in row["sockets"]], row["name"]
+        assert list(found) == [filled(item, placed) for item in row["sockets"]], row["name"]
 
 
 @pytest.mark.parametrize("row", CASES["requests"], ids=lambda row: row["name"])

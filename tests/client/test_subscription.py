@@ -163,7 +163,7 @@ async def test_another_request_whose_answer_was_lost_is_repeated_with_its_comman
     async with attached(scripted) as daemon:
         await daemon.rename(SESSION, "x")
         await daemon.rename(SESSION, "x", command_id="mine")
-        first, again, other = [it for name, it in scripted.asked if name == "session/rename"]
+        first, again, other = [item for name, item in scripted.asked if name == "session/rename"]
         assert first == again
         assert (other["commandId"], first["commandId"] == "mine") == ("mine", False)
 

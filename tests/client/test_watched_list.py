@@ -126,7 +126,7 @@ async def test_a_list_of_a_project_or_of_an_agent_has_no_other_session_from_the_
             reader.watch_list(project=str(project / "docs"), interval_ms=20) as of_project,
             reader.watch_list(agent="claude-code", interval_ms=20) as of_agent,
         ):
-            assert [it.title for it in (await anext(of_project)).sessions] == ["in the project"]
-            assert [it.title for it in (await anext(of_agent)).sessions] == ["of Claude Code"]
+            assert [session.title for session in (await anext(of_project)).sessions] == ["in the project"]
+            assert [session.title for session in (await anext(of_agent)).sessions] == ["of Claude Code"]
             await begun(writer, project / "docs", "in its docs")
             await Shown(of_project).until({"in its docs"})
