@@ -72,7 +72,7 @@ def test_the_first_commands_need_no_settings_and_touch_nothing_but_the_home(pers
     person.run("sessiond", "stop")
     pid = read_endpoint(person.locations).get("pid")
     assert pid is None or eventually("the end of the daemon", lambda: not runs(pid))
-    made = {it.name for it in person.home.iterdir()}
+    made = {path.name for path in person.home.iterdir()}
     assert made <= {".config", ".local", ".cache", "run"}
 
 

@@ -149,16 +149,16 @@ async def test_append_adds_a_generic_entry_below_the_leaf_and_advances_it(sessio
     ("change", "kept"),
     [
         (
-            lambda it: it.change_thinking_level("high"),
+            lambda listed: listed.change_thinking_level("high"),
             {"type": "thinking_level_change", "thinkingLevel": "high"},
         ),
         (
-            lambda it: it.change_model("openai/gpt-4o"),
+            lambda listed: listed.change_model("openai/gpt-4o"),
             {"type": "model_change", "provider": "openai", "modelId": "gpt-4o"},
         ),
-        (lambda it: it.rename("Joke session"), {"type": "session_info", "name": "Joke session"}),
+        (lambda listed: listed.rename("Joke session"), {"type": "session_info", "name": "Joke session"}),
         (
-            lambda it: it.record("acme", {"a": [1]}),
+            lambda listed: listed.record("acme", {"a": [1]}),
             {"type": "custom", "customType": "acme", "data": {"a": [1]}},
         ),
     ],

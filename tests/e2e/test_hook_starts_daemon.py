@@ -78,7 +78,7 @@ def test_a_session_that_its_agent_deletes_after_a_hook_is_still_here(
 
     def listed() -> list[str]:
         with connect(locations=locations, autostart=False) as daemon:
-            return [it["firstPrompt"] for it in daemon.call("session/list", {})["sessions"]]
+            return [session["firstPrompt"] for session in daemon.call("session/list", {})["sessions"]]
 
     until(listed)
     claude.path.unlink()

@@ -148,7 +148,7 @@ class Clients(RuleBasedStateMachine):
         """Take in what a client has been told, once it was told of the last line."""
         peer, last = self.peers[number], len(self.lines) - 1
         if last and (not self.notified_seq[number] or self.notified_seq[number][-1] < last):
-            self.run(peer.until(lambda it: last in it.seqs()))
+            self.run(peer.until(lambda client: last in client.seqs()))
         self.notified_seq[number] += peer.seqs()
         peer.notes.clear()
 

@@ -151,7 +151,10 @@ def test_hooks_servers_and_services_name_the_command_so_that_programs_find_it(
     _run([sessiond, "setup", "--yes", "--agent", "claude-code"], variables)
     settings = json.loads((home / ".claude/settings.json").read_text(encoding="utf-8"))
     hooks = {
-        hook["command"] for groups in settings["hooks"].values() for it in groups for hook in it["hooks"]
+        hook["command"]
+        for groups in settings["hooks"].values()
+        for group in groups
+        for hook in group["hooks"]
     }
     assert hooks
     for hook in hooks:

@@ -183,11 +183,11 @@ def test_a_script_that_uses_rpc_or_attach_in_a_pane_takes_part(panes: Panes, tmp
         initialize = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": greeting}
         said = tmp_path / "said"
         said.write_text(
-            "".join(f"{it}\n" for it in ([json.dumps(initialize)] if greeting else []) + [plain]),
+            "".join(f"{text}\n" for text in ([json.dumps(initialize)] if greeting else []) + [plain]),
             encoding="utf-8",
         )
         ran = pane.run(f"{shlex.join(sessiond('attach', '--stdio'))} <{said}")
-        answer = next(it for it in map(json.loads, ran.out.splitlines()) if it.get("id") == 1)
+        answer = next(line for line in map(json.loads, ran.out.splitlines()) if line.get("id") == 1)
         assert answer["result"]["session"]["sessionId"] == fork
 
 
@@ -206,7 +206,7 @@ def test_without_a_terminal_a_job_finds_what_it_has_made(shell: Shell) -> None:
     made = job("new")
     assert made not in drafts
     job("append", "--user", "Why?")
-    assert [it["message"]["content"] for it in _entries(shell, made)] == ["Why?"]
+    assert [entry["message"]["content"] for entry in _entries(shell, made)] == ["Why?"]
     assert job("continue") == made
 
 

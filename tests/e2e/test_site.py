@@ -21,7 +21,7 @@ def build(root: Path, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_every_document_has_a_page_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     done = build(ROOT, tmp_path / "site")
     assert done.returncode == 0, done.stderr
-    pages = {it.relative_to(tmp_path / "site").as_posix() for it in (tmp_path / "site").rglob("*.html")}
+    pages = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*.html")}
     assert {"index.html", "protocol.html", "daemon/GUIDE.html", "daemon/man/sessiond.html"} <= pages
     manual = (tmp_path / "site/daemon/man/sessiond.html").read_text(encoding="utf-8")
     assert "--json" in manual
