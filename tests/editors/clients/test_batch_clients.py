@@ -54,7 +54,7 @@ def check(desk: Desk, seen: Any) -> None:
     assert ANSWER in seen["hover"]
     assert seen["parent"] == 2
     assert seen["problems"] == [3]
-    assert [it["targetId"] for it in desk.lines() if it["type"] == "leaf"] == [desk.ids[1]]
+    assert [line["targetId"] for line in desk.lines() if line["type"] == "leaf"] == [desk.ids[1]]
     assert desk.labels() == {desk.ids[1]: ANSWER}
     (fork,) = desk.forks()
     assert fork["messageCount"] == 2

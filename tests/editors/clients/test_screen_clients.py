@@ -26,7 +26,7 @@ def on_screen(desk: Desk, *command: str) -> Iterator[Screen]:
 
 def check_changes(desk: Desk) -> None:
     """Branch, label and fork were done, each as one would expect."""
-    assert [it["targetId"] for it in desk.lines() if it["type"] == "leaf"] == [desk.ids[1]]
+    assert [line["targetId"] for line in desk.lines() if line["type"] == "leaf"] == [desk.ids[1]]
     assert desk.labels() == {desk.ids[1]: ANSWER}
     (fork,) = desk.forks()
     assert fork["messageCount"] == 2
@@ -83,7 +83,7 @@ def test_vim_with_ale(tmp_path: Path) -> None:
             eventually("the parent", lambda: vim.value("line('.')") == "2")
             vim.on_line(3)
             vim.act("Branch here")
-            eventually("a branch", lambda: "leaf" in {it["type"] for it in desk.lines()})
+            eventually("a branch", lambda: "leaf" in {line["type"] for line in desk.lines()})
             vim.act("Label this entry")
             eventually("a label", desk.labels)
             vim.act("Fork the path")
@@ -153,7 +153,7 @@ def test_helix(tmp_path: Path) -> None:
             screen.until(r"\b2:\d+\b")
             helix.on_line(3)
             helix.act("Branch here")
-            eventually("a branch", lambda: "leaf" in {it["type"] for it in desk.lines()})
+            eventually("a branch", lambda: "leaf" in {line["type"] for line in desk.lines()})
             helix.act("Label this entry")
             eventually("a label", desk.labels)
             killed = desk.kill_daemon()

@@ -161,8 +161,8 @@ def test_two_editors_and_the_command_line_see_what_each_of_them_does(tmp_path: P
         assert ANSWER in desk.command("tree", desk.session_id)
         neovim.act(3, "Fork the path")
         emacs.act(4, "Fork the path")
-        forks = eventually("two forks", lambda: len(it := desk.forks()) == 2 and it)
-        assert sorted(it["messageCount"] for it in forks) == [2, 3]
+        forks = eventually("two forks", lambda: len(row := desk.forks()) == 2 and row)
+        assert sorted(fork["messageCount"] for fork in forks) == [2, 3]
 
         killed = desk.kill_daemon()
         desk.command("append", desk.session_id, "--user", "Said to the next daemon.")
@@ -171,5 +171,7 @@ def test_two_editors_and_the_command_line_see_what_each_of_them_does(tmp_path: P
         emacs.act(2, "Branch here")
         eventually("a branch", lambda: desk.lines()[-1]["type"] == "leaf")
         neovim.act(3, "Branch here")
-        eventually("another", lambda: [it["targetId"] for it in desk.lines() if it["type"] == "leaf"][1:])
-        assert [it["targetId"] for it in desk.lines() if it["type"] == "leaf"] == list(desk.ids[:2])
+        eventually(
+            "another", lambda: [line["targetId"] for line in desk.lines() if line["type"] == "leaf"][1:]
+        )
+        assert [line["targetId"] for line in desk.lines() if line["type"] == "leaf"] == list(desk.ids[:2])

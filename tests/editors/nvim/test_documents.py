@@ -33,9 +33,11 @@ def test_the_help_has_tags_and_every_link_leads_somewhere(shell: Shell, tmp_path
 def test_the_help_documents_all_commands_keys_events_and_options(shell: Shell) -> None:
     with a_neovim(shell.locations, shell.folder) as nvim:
         subcommands = nvim.lua("return vim.tbl_keys(require('sessiond.commands').SUBCOMMANDS)")
-        assert [it for it in subcommands if f"*:Sessiond-{it}*" not in HELP] == []
+        assert [subcommand for subcommand in subcommands if f"*:Sessiond-{subcommand}*" not in HELP] == []
         actions = nvim.lua("return vim.tbl_keys(require('sessiond.tree.keys').ACTIONS)")
-        assert [it for it in actions if not re.search(rf"^    .* {it} ", HELP, re.MULTILINE)] == []
+        assert [
+            action for action in actions if not re.search(rf"^    .* {action} ", HELP, re.MULTILINE)
+        ] == []
         keys = nvim.lua(
             "local keys = {} for _, group in ipairs(require('sessiond.tree.keys').DEFAULTS) do"
             " for _, pair in ipairs(group) do table.insert(keys, pair) end end return keys"
@@ -43,14 +45,14 @@ def test_the_help_documents_all_commands_keys_events_and_options(shell: Shell) -
         for key, action in keys:
             assert re.search(rf"^    (.* )?{re.escape(key)} .*{action} ", HELP, re.MULTILINE), key
         groups = nvim.lua("return vim.tbl_keys(require('sessiond.tree.marks').GROUPS)")
-        assert [it for it in groups if it not in HELP] == []
+        assert [group for group in groups if group not in HELP] == []
         events = nvim.lua("return vim.tbl_values(require('sessiond.client').EVENTS)")
-        assert [it for it in events if f"*{it}*" not in HELP] == []
+        assert [event for event in events if f"*{event}*" not in HELP] == []
         options = nvim.lua(
             "local defaults = require('sessiond.config').DEFAULTS\n"
             "return vim.list_extend(vim.tbl_keys(defaults), vim.tbl_keys(defaults.tree))"
         )
-        assert [it for it in options if f" {it} = " not in HELP] == []
+        assert [option for option in options if f" {option} = " not in HELP] == []
 
 
 def health(nvim: Neovim) -> str:

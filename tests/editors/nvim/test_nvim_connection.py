@@ -45,7 +45,9 @@ def test_the_first_command_starts_the_daemon_and_a_session(shell: Shell, teller:
     with a_neovim(shell.locations, shell.folder) as nvim:
         nvim.command("Sessiond new A new beginning")
         nvim.see("A new beginning · 0", "There are no messages yet.")
-        (client,) = [it for it in teller.call("server/clients")["clients"] if it["name"] == "Neovim"]
+        (client,) = [
+            client for client in teller.call("server/clients")["clients"] if client["name"] == "Neovim"
+        ]
         assert client["terminal"]["id"] == "one"
         nvim.command("Sessiond append Hello.")
         nvim.see("◉ user       Hello.")

@@ -35,8 +35,8 @@ def without_nulls(row: dict[str, Any]) -> dict[str, Any]:
 
 def test_rows_that_look_the_same_show_what_differs(teller: Teller, story: Story) -> None:
     with a_neovim(teller.locations, teller.folder) as nvim:
-        found = {it["name"]: nvim.lua(_OF, [without_nulls(row) for row in it["rows"]]) for it in CASES}
-    assert found == {it["name"]: [row["added"] for row in it["rows"]] for it in CASES}
+        found = {case["name"]: nvim.lua(_OF, [without_nulls(row) for row in case["rows"]]) for case in CASES}
+    assert found == {case["name"]: [row["added"] for row in case["rows"]] for case in CASES}
 
 
 def two_sessions(teller: Teller) -> None:
@@ -70,5 +70,5 @@ def test_hits_of_sessions_with_the_same_row_are_told_apart_in_the_quickfix_list(
             "(function() local q = vim.tbl_map(function(it) return it.module end, vim.fn.getqflist())"
             " return #q == 2 and q end)()"
         )
-        assert all(it.startswith("The same · ") for it in modules)
+        assert all(module.startswith("The same · ") for module in modules)
         assert len(set(modules)) == 2

@@ -63,7 +63,9 @@ def refusal(nvim: Neovim) -> str:
 
 
 def sessions(teller: Teller) -> list[str]:
-    return sorted(it["sessionId"] for it in teller.call("session/list", includeDrafts=True)["sessions"])
+    return sorted(
+        session["sessionId"] for session in teller.call("session/list", includeDrafts=True)["sessions"]
+    )
 
 
 def entries(teller: Teller, story: Story) -> list[dict[str, Any]]:
@@ -94,7 +96,7 @@ def test_a_label_a_fork_and_a_message_take_effect_once_if_the_daemon_is_killed_b
             nvim.keys("3GLleft<CR>")
             nvim.until("vim.api.nvim_get_mode().mode == 'n'")
         nvim.see("[left]")
-        assert [it.get("label") for it in entries(teller, story)].count("left") == 1
+        assert [entry.get("label") for entry in entries(teller, story)].count("left") == 1
         before = len(entries(teller, story))
         with killed_before_it_reads(teller):
             nvim.command("Sessiond append Once only.")
@@ -117,7 +119,7 @@ def test_requests_that_a_draining_daemon_refuses_are_sent_to_the_next_daemon(
         answer(nvim)
         after = teller.call("server/status")
         assert (before["serverId"], before["epoch"] == after["epoch"]) == (after["serverId"], False)
-        assert [it.get("name") for it in entries(teller, story)].count("By the next") == 1
+        assert [entry.get("name") for entry in entries(teller, story)].count("By the next") == 1
 
 
 def test_renames_take_effect_in_the_order_of_the_requests(shell: Shell, teller: Teller, story: Story) -> None:
@@ -130,7 +132,9 @@ def test_renames_take_effect_in_the_order_of_the_requests(shell: Shell, teller: 
                 ask(nvim, "session/rename", {"sessionId": story.id, "title": title})
         answer(nvim)
         wait_until(
-            lambda: [it["name"] for it in entries(teller, story) if it.get("name") in titles] == titles,
+            lambda: (
+                [entry["name"] for entry in entries(teller, story) if entry.get("name") in titles] == titles
+            ),
             BOUND,
         )
 
@@ -164,7 +168,7 @@ def test_an_entry_is_stored_once_if_the_daemon_dies_after_storing_it(
         assert nvim.lua("return require('sessiond').call('server/status', {})")["pid"] == pid
         way.lose_answer(lambda: os.kill(pid, signal.SIGKILL))
         ask(nvim, "session/append", {"sessionId": story.id, "entries": [user("Once only.")]})
-        assert [it["status"] for it in answer(nvim)["entries"]] == ["duplicate"]
+        assert [entry["status"] for entry in answer(nvim)["entries"]] == ["duplicate"]
         assert len(entries(teller, story)) == before + 1
 
 

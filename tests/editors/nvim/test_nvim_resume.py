@@ -68,5 +68,5 @@ def test_a_passage_of_an_earlier_session_is_chosen_and_shown(
         end""")
         nvim.command("Sessiond! recall where do geese go in winter")
         nvim.see("Where do the geese spend the winter?", "In the south.")
-        assert any("geese" in it for it in nvim.lua("return offered"))
+        assert any("geese" in item for item in nvim.lua("return offered"))
         assert nvim.lua("return vim.bo.filetype") == "sessiond-tree"

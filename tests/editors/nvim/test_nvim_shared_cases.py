@@ -69,7 +69,7 @@ def with_new_ids(found: Any, given: Any) -> Any:
     """Params as the table has them, where the plugin has added ids."""
     if isinstance(found, list):
         return [with_new_ids(one, other) for one, other in zip(found, given, strict=True)]
-    added = {it: "<new>" for it in ("id", "commandId") if found.get(it) != given.get(it)}
+    added = {name: "<new>" for name in ("id", "commandId") if found.get(name) != given.get(name)}
     if "entries" in found:
         added["entries"] = with_new_ids(found["entries"], given["entries"])
     return {**found, **added}

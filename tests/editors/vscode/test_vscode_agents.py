@@ -26,7 +26,7 @@ def test_an_empty_side_bar_offers_to_follow_the_agents_of_this_machine(
     browser: "Browser", server: Server, shell: Shell, teller: Teller
 ) -> None:
     def followed() -> list[str]:
-        return [it["name"] for it in teller.call("agent/list")["agents"] if it["isFollowed"]]
+        return [agent["name"] for agent in teller.call("agent/list")["agents"] if agent["isFollowed"]]
 
     lines = (
         meta(id=OWN, cwd=str(shell.folder)),

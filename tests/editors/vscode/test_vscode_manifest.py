@@ -23,8 +23,8 @@ def read(name: str) -> Any:
 
 PACKAGE = read("package.json")
 CONTRIBUTES = PACKAGE["contributes"]
-COMMANDS: dict[str, Any] = {it["command"]: it for it in CONTRIBUTES["commands"]}
-VIEWS: dict[str, Any] = {it["id"]: it for views in CONTRIBUTES["views"].values() for it in views}
+COMMANDS: dict[str, Any] = {command["command"]: command for command in CONTRIBUTES["commands"]}
+VIEWS: dict[str, Any] = {view["id"]: view for views in CONTRIBUTES["views"].values() for view in views}
 SOURCE = "\n".join(
     path.read_text(encoding="utf-8")
     for path in sorted((EXTENSION / "src").rglob("*.ts"))
@@ -59,11 +59,11 @@ def strings(value: Any) -> Iterator[str]:
 def conditions() -> Iterator[str]:
     """All conditions in VS Code's `when` language."""
     for items in CONTRIBUTES["menus"].values():
-        yield from (it["when"] for it in items if "when" in it)
+        yield from (item["when"] for item in items if "when" in item)
     for name in ("viewsWelcome", "keybindings"):
-        yield from (it["when"] for it in CONTRIBUTES.get(name, []) if "when" in it)
-    yield from (it["enablement"] for it in COMMANDS.values() if "enablement" in it)
-    yield from (it["when"] for it in VIEWS.values() if "when" in it)
+        yield from (item["when"] for item in CONTRIBUTES.get(name, []) if "when" in item)
+    yield from (command["enablement"] for command in COMMANDS.values() if "enablement" in command)
+    yield from (view["when"] for view in VIEWS.values() if "when" in view)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -72,33 +72,33 @@ def test_a_command_has_a_title_a_category_and_a_condition_for_the_palette(name: 
     assert name.startswith("sessiond.")
     assert command["category"] == "sessiond"
     assert re.fullmatch(r"%command\.[\w.]+%", command["title"])
-    (entry,) = [it for it in CONTRIBUTES["menus"]["commandPalette"] if it["command"] == name]
+    (entry,) = [item for item in CONTRIBUTES["menus"]["commandPalette"] if item["command"] == name]
     assert entry["when"]
 
 
 def test_menus_contain_commands_of_the_extension() -> None:
     for menu, items in CONTRIBUTES["menus"].items():
-        for it in items:
-            assert it.get("command", it.get("submenu")) in COMMANDS.keys() | {
+        for item in items:
+            assert item.get("command", item.get("submenu")) in COMMANDS.keys() | {
                 submenu["id"] for submenu in CONTRIBUTES.get("submenus", [])
-            }, (menu, it)
+            }, (menu, item)
 
 
 def test_the_palette_has_no_command_that_needs_an_entry() -> None:
     menus = CONTRIBUTES["menus"]
-    rows = {it["command"]: it["when"] for it in menus["view/item/context"]}
+    rows = {item["command"]: item["when"] for item in menus["view/item/context"]}
     for_entries = {name for name, when in rows.items() if re.search(r"viewItem =~ /\^entry", when)}
     assert len(for_entries) > 10
-    palette = {it["command"] for it in menus["commandPalette"] if it["when"] != "false"}
+    palette = {item["command"] for item in menus["commandPalette"] if item["when"] != "false"}
     assert for_entries & palette == set()
 
 
 def test_a_command_that_is_a_button_has_an_icon() -> None:
     buttons = [
-        it["command"]
+        item["command"]
         for menu in ("view/title", "view/item/context", "editor/title")
-        for it in CONTRIBUTES["menus"].get(menu, [])
-        if it.get("group", "").startswith(("navigation", "inline")) and "command" in it
+        for item in CONTRIBUTES["menus"].get(menu, [])
+        if item.get("group", "").startswith(("navigation", "inline")) and "command" in item
     ]
     assert [name for name in buttons if "icon" not in COMMANDS[name]] == []
 
@@ -138,13 +138,13 @@ def test_conditions_use_only_context_keys_that_the_source_sets() -> None:
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_has_an_icon_and_a_welcome_text(name: str) -> None:
     assert (EXTENSION / VIEWS[name]["icon"]).exists()
-    welcome = [it for it in CONTRIBUTES["viewsWelcome"] if it["view"] == name]
-    assert any("attached" in it["when"] or "offline" in it["when"] for it in welcome)
+    welcome = [item for item in CONTRIBUTES["viewsWelcome"] if item["view"] == name]
+    assert any("attached" in item["when"] or "offline" in item["when"] for item in welcome)
 
 
 def test_a_view_has_a_welcome_text_in_every_state_without_a_daemon() -> None:
     states = ("connecting", "offline", "missing", "mismatch", "stopped", "unsupported")
-    whens = [it["when"] for it in CONTRIBUTES["viewsWelcome"] if it["view"] == "sessiond.sessions"]
+    whens = [item["when"] for item in CONTRIBUTES["viewsWelcome"] if item["view"] == "sessiond.sessions"]
     for state in states:
         assert any(f"sessiond.state == {state}" in when for when in whens), state
 
@@ -202,7 +202,7 @@ def test_every_text_is_used_and_every_used_text_exists() -> None:
 
 
 def test_files_in_the_manifest_exist() -> None:
-    named = [PACKAGE["icon"], *(it["icon"] for it in CONTRIBUTES["viewsContainers"]["activitybar"])]
+    named = [PACKAGE["icon"], *(item["icon"] for item in CONTRIBUTES["viewsContainers"]["activitybar"])]
     for walkthrough in CONTRIBUTES["walkthroughs"]:
         for step in walkthrough["steps"]:
             media = step["media"]

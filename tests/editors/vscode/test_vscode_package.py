@@ -26,8 +26,8 @@ EXPECTED = (
 def test_the_package_has_the_needed_files_and_no_others() -> None:
     with zipfile.ZipFile(the_package()) as package:
         names = package.namelist()
-    assert [name for name in names if not any(re.fullmatch(it, name) for it in EXPECTED)] == []
-    assert [it for it in EXPECTED if not any(re.fullmatch(it, name) for name in names)] == []
+    assert [name for name in names if not any(re.fullmatch(text, name) for text in EXPECTED)] == []
+    assert [text for text in EXPECTED if not any(re.fullmatch(text, name) for name in names)] == []
 
 
 def test_the_package_is_small() -> None:
@@ -61,8 +61,8 @@ def test_the_package_of_a_clone_from_a_forge_names_its_repository_and_shows_its_
     pictures = re.findall(r"!\[[^]]*\]\((.*?)\)", readme)
     base = "https://github.com/example/atlas/raw/HEAD/editors/vscode/"
     assert pictures
-    assert [it for it in pictures if not (EXTENSION / it.removeprefix(base)).is_file()] == []
-    assert [it for it in pictures if not it.startswith(base)] == []
+    assert [picture for picture in pictures if not (EXTENSION / picture.removeprefix(base)).is_file()] == []
+    assert [picture for picture in pictures if not picture.startswith(base)] == []
 
 
 @pytest.mark.parametrize("origin", ["/srv/git/atlas.git", "https://git.example/ada/atlas", "github.com"])

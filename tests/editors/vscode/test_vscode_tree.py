@@ -107,7 +107,9 @@ def test_fork_here_shows_the_fork(window: Window, teller: Teller, story: Story) 
     window.tree.act("It stops at the last newline.", "Fork Here")
     expect(window.tree.row("Write a failing test first.")).to_have_count(0)
     expect(window.tree.row("It stops at the last newline.")).to_contain_text("leaf")
-    forks = [it for it in teller.call("session/list")["sessions"] if it["sessionId"] != story.id]
+    forks = [
+        session for session in teller.call("session/list")["sessions"] if session["sessionId"] != story.id
+    ]
     assert len(forks) == 1
     window.press_in_message("Forked", "Show the Original")
     expect(window.tree.row("Write a failing test first.")).to_be_visible()
