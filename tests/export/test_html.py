@@ -22,14 +22,14 @@ def data(page: str) -> dict[str, Any]:
 
 
 def rows(story: Story) -> dict[str, dict[str, Any]]:
-    return {it["id"]: it for it in data(written(story))["rows"]}
+    return {row["id"]: row for row in data(written(story))["rows"]}
 
 
 def test_every_entry_has_a_row_and_nothing_is_lost() -> None:
     losses, story = ConversionLosses(), sample_story()
     html.to_html(story.whole(), losses)
     assert not losses.lost
-    assert list(rows(story)) == [it["id"] for it in story.entries]
+    assert list(rows(story)) == [entry["id"] for entry in story.entries]
 
 
 def test_the_policy_allows_only_the_script_and_the_style_sheet_of_the_page() -> None:
@@ -69,7 +69,7 @@ def test_the_filter_mask_says_which_filters_show_a_row() -> None:
 
     def shown(name: str) -> set[str]:
         bit = ("default", "noTools", "userOnly", "labeledOnly", "all").index(name)
-        return {it["id"] for it in found.values() if it["filterMask"] >> bit & 1}
+        return {entry["id"] for entry in found.values() if entry["filterMask"] >> bit & 1}
 
     assert shown("userOnly") == {"e1", "e6"}
     assert shown("labeledOnly") == {"e4"}

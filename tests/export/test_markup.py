@@ -48,7 +48,7 @@ def is_harmless(html: str) -> bool:
     return (
         seen.tags <= ALLOWED
         and {name for name, _ in seen.attributes} <= MAY_STAND
-        and all(re.match(r"(https?://|mailto:)", it, re.IGNORECASE) for it in links)
+        and all(re.match(r"(https?://|mailto:)", link, re.IGNORECASE) for link in links)
     )
 
 
@@ -150,8 +150,8 @@ def test_table_cells_keep_their_alignment() -> None:
 def test_task_lists_have_boxes_with_a_name() -> None:
     html = markup.markdown("- [x] read\n- [ ] write\n- [y] neither")
     boxes = re.findall("<input[^>]*>", html)
-    assert ["checked" in it for it in boxes] == [True, False]
-    assert ["not done" in it for it in boxes] == [False, True]
+    assert ["checked" in box for box in boxes] == [True, False]
+    assert ["not done" in box for box in boxes] == [False, True]
     assert "[y] neither" in html
 
 

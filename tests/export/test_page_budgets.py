@@ -27,7 +27,7 @@ def test_the_document_is_small() -> None:
 
 def test_an_entry_costs_little_beside_its_text() -> None:
     story = long_story(3_000)
-    texts = sum(len(str(it["message"]["content"])) for it in story.entries)
+    texts = sum(len(str(entry["message"]["content"])) for entry in story.entries)
     size = len(html.to_html(story.whole(), ConversionLosses())) - len(html.document(""))
     assert (size - texts) / len(story.entries) < MAX_BYTES_PER_ENTRY
 
@@ -60,4 +60,4 @@ def test_the_number_of_elements_does_not_depend_on_the_number_of_entries(
     assert page.evaluate(elements) < MAX_ELEMENTS + entries // 40
     watched.context.close()
     assert watched.errors == []
-    assert [it for it in watched.asked if not it.startswith("file:")] == []
+    assert [text for text in watched.asked if not text.startswith("file:")] == []

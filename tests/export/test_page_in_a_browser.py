@@ -40,7 +40,7 @@ def shown(browser: "Browser", tmp_path: Path) -> Iterator[Callable[..., Watched]
     for watched in opened:
         watched.context.close()
         assert watched.errors == []
-        assert [it for it in watched.asked if not it.startswith(("file:", "data:"))] == []
+        assert [text for text in watched.asked if not text.startswith(("file:", "data:"))] == []
 
 
 def answers(page: "Page") -> str:
@@ -455,7 +455,7 @@ def long_output_story() -> Story:
         call("read", path="/shop/checkout.py"),
         call("bash", command="make"),
     ]
-    story.assistant(*[{**it, "id": f"call-{number}"} for number, it in enumerate(calls)])
+    story.assistant(*[{**item, "id": f"call-{number}"} for number, item in enumerate(calls)])
     story.result("no rule to make target", error=True, call_id="call-2")
     story.result("\n".join(f"line {number}" for number in range(2000)), call_id="call-0")
     story.add("model_change", provider="anthropic", modelId="opus")

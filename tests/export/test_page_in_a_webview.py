@@ -51,7 +51,7 @@ def part(story: Story, start: int, end: int) -> dict[str, Any]:
 def on_path(story: Story, count: int, *, around: str | None = None) -> dict[str, Any]:
     """The last rows of a story without branches, or those around an entry."""
     session, rows = session_and_rows(story)
-    names = [it["id"] for it in rows]
+    names = [row["id"] for row in rows]
     first = len(rows) - count if around is None else names.index(around) - count // 2
     return {"kind": "path", "session": session, "rows": rows[first : first + count]}
 
@@ -120,7 +120,7 @@ def test_buttons_send_their_action_to_the_host(webview: Webview) -> None:
     for name in ("Open", "Fork", "Label"):
         article.get_by_role("button", name=name).click()
     said = webview.said("act", 3)
-    assert said == [{"kind": "act", "act": it, "entryId": "e6"} for it in ("open", "fork", "label")]
+    assert said == [{"kind": "act", "act": name, "entryId": "e6"} for name in ("open", "fork", "label")]
 
 
 def test_a_reload_restores_the_viewed_leaf_and_entry(opened: Callable[..., Webview]) -> None:
@@ -284,7 +284,7 @@ def test_the_host_hears_of_a_clicked_entry_but_not_of_one_that_it_revealed(webvi
     expect(webview.shown.locator("article.target")).to_contain_text("It was a race")
     webview.shown.locator("article").filter(has_text="It was a race").locator("header").first.click()
     webview.shown.locator("article").filter(has_text="Why does checkout").click()
-    assert [it["entryId"] for it in webview.said("at")] == ["e1"]
+    assert [item["entryId"] for item in webview.said("at")] == ["e1"]
 
 
 def test_the_host_hears_where_the_reader_scrolled_to(opened: Callable[..., Webview]) -> None:

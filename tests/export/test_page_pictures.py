@@ -15,7 +15,7 @@ def test_screenshots_are_made_from_a_real_page(tmp_path: Path) -> None:
     draw_all(tmp_path)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     drawn = list(tmp_path.iterdir())
-    assert {it.name for it in drawn} == {it.name for it in PICTURES.glob("page-*.png")}
+    assert {path.name for path in drawn} == {path.name for path in PICTURES.glob("page-*.png")}
     for picture in drawn:
         assert picture.read_bytes().startswith(b"\x89PNG")
         assert f"({PICTURES.relative_to(ROOT)}/{picture.name})" in readme

@@ -25,8 +25,8 @@ hostile = st.lists(
 
 def session(*entries: dict[str, object], **fields: str) -> ExportedSession:
     chain = [
-        {"id": f"e{n}", "parentId": f"e{n - 1}" if n else None, "timestamp": time_of(n), **it}
-        for n, it in enumerate(entries)
+        {"id": f"e{n}", "parentId": f"e{n - 1}" if n else None, "timestamp": time_of(n), **entry}
+        for n, entry in enumerate(entries)
     ]
     return ExportedSession(
         "session-1", time_of(0), "/w", fields.get("title"), (), None, chain, f"e{len(chain) - 1}"
@@ -40,7 +40,7 @@ def written(whole: ExportedSession) -> str:
 def tokens(text: str) -> list[tuple[str, str, int, str]]:
     """The blocks of a document, as a viewer that lets HTML through has them: type, tag, level, content."""
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    return [(it.type, it.tag, it.level, it.content) for it in parser.parse(text)]
+    return [(token.type, token.tag, token.level, token.content) for token in parser.parse(text)]
 
 
 def headings(text: str) -> list[str]:
@@ -53,7 +53,7 @@ def headings(text: str) -> list[str]:
 
 
 def said(role: str, *content: dict[str, object] | str, **more: object) -> dict[str, object]:
-    blocks = [{"type": "text", "text": it} if isinstance(it, str) else it for it in content]
+    blocks = [{"type": "text", "text": item} if isinstance(item, str) else item for item in content]
     return {"type": "message", "message": {"role": role, "content": blocks, **more}}
 
 
@@ -140,7 +140,7 @@ def test_no_content_leaves_its_section(word: str, title: str) -> None:
         assert opened in (0, 1)
     assert opened == 0
     parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
-    inside = [it.type for token in parser.parse(text) for it in token.children or ()]
+    inside = [child.type for token in parser.parse(text) for child in token.children or ()]
     assert "html_inline" not in inside
     assert "image" not in inside
 
