@@ -41,7 +41,9 @@ async def test_a_burst_that_an_answer_stands_in_the_middle_of_shares_its_syncs(
         results = await asyncio.gather(*(peer.append(session_id, draft) for draft in drafts))
         assert [result["lastSeq"] for result in results] == list(range(1, 401))
         assert disk.called["fdatasync"] - before < 60
-        assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
+        assert [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]] == [
+            session_id
+        ]
 
 
 async def test_a_refusal_in_a_burst_refuses_only_what_it_should(tmp_path: Path, cwd: str) -> None:

@@ -43,15 +43,15 @@ async def test_an_index_that_closes_while_its_first_work_waits_is_sealed_after_i
     monkeypatch.setattr(worker, "Worker", making)
     tracker = OpenTracker(lambda: [], lambda _live: pytest.fail("no session is open"), store.lists)
     thread = IndexThread(store, str(tmp_path / "index.db"), tracker)
-    first = thread.ask(lambda it: it.check_files())
+    first = thread.ask(lambda index: index.check_files())
     await asyncio.to_thread(making.has_begun.wait)
     closing = asyncio.create_task(thread.close())
     await asyncio.sleep(0)
     making.may_go_on.set()
     await asyncio.gather(first, closing)
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["index.db", "index.db-seal"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["index.db", "index.db-seal"]
     with pytest.raises(Draining):
-        await thread.ask(lambda it: it.check_files())
+        await thread.ask(lambda index: index.check_files())
 
 
 async def test_commands_that_close_while_the_journal_is_loaded_close_it_after_that(
@@ -67,7 +67,7 @@ async def test_commands_that_close_while_the_journal_is_loaded_close_it_after_th
     await asyncio.sleep(0)
     making.may_go_on.set()
     await asyncio.gather(first, closing)
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["commands.db"]  # without a `-wal` file
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["commands.db"]  # without a `-wal` file
 
 
 async def _added() -> t.HistoryAddResult:
@@ -87,20 +87,20 @@ async def test_a_command_that_ends_after_the_close_answers_and_is_settled_after_
         return t.HistoryAddResult(added=True, prompt_id="1")
 
     assert (await commands.once(command, t.HistoryAddResult, add)).prompt_id == "1"
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["commands.db"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["commands.db"]
     stored = journal.Journal(path)
-    assert [(it.id, it.answer) for it in stored.all(0)] == [("one", None)]
+    assert [(entry.id, entry.answer) for entry in stored.all(0)] == [("one", None)]
     stored.close()
 
 
 def test_a_closed_database_is_not_opened_again(tmp_path: Path) -> None:
     path = tmp_path / "words.db"
     file = DatabaseFile(str(path), TABLES, name="the words", synchronous="NORMAL")
-    file.use(lambda it: it.execute("SELECT word FROM words").fetchall())
+    file.use(lambda connection: connection.execute("SELECT word FROM words").fetchall())
     file.close()
     path.unlink()
     with pytest.raises(Draining):
-        file.use(lambda it: it.execute("SELECT word FROM words").fetchall())
+        file.use(lambda connection: connection.execute("SELECT word FROM words").fetchall())
     assert not path.exists()
 
 

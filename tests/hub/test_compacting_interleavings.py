@@ -117,10 +117,10 @@ async def live_through(home: Path, steps: list[tuple[str, int]]) -> None:
         for name, choice in steps:
             await life.step(name, choice)
         outcomes = await life.end()
-        refusals = [it for it in outcomes if isinstance(it, BaseException)]
-        assert {getattr(it, "kind", repr(it)) for it in refusals} <= ALLOWED
+        refusals = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        assert {getattr(refusal, "kind", repr(refusal)) for refusal in refusals} <= ALLOWED
         stored = await compactions(peer, session_id)
-        told = {it["recordId"] for it in outcomes if not isinstance(it, BaseException)}
+        told = {outcome["recordId"] for outcome in outcomes if not isinstance(outcome, BaseException)}
         assert {entry["id"] for entry in stored} == told
         for entry in stored:
             await check(peer, session_id, entry)
@@ -139,15 +139,15 @@ async def check(peer: Peer, session_id: str, entry: dict[str, Any]) -> None:
     path = [item["entry"] for item in page["items"]]
     *above, last = path
     assert last == entry
-    ids = [it["id"] for it in above]
+    ids = [item["id"] for item in above]
     assert entry["firstKeptEntryId"] in ids
-    before = [index for index, it in enumerate(above) if it["type"] == "compaction"]
+    before = [index for index, item in enumerate(above) if item["type"] == "compaction"]
     since = above[before[-1] + 1 :] if before else above
-    assert any(it["type"] == "message" for it in since)
+    assert any(item["type"] == "message" for item in since)
     calls: set[str] = set()
     results: set[str] = set()
-    for it in above:
-        message = it.get("message", {})
+    for item in above:
+        message = item.get("message", {})
         if message.get("role") == "user":
             calls.clear()  # the turn was given up
         for block in message["content"] if message.get("role") == "assistant" else ():

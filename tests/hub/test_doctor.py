@@ -68,18 +68,20 @@ async def found_after(
         fixed = (await peer.call("server/doctor", fix=True))["findings"]
         if again:
             assert not [
-                it for it in (await peer.call("server/doctor", fix=True))["findings"] if it.get("fixed")
+                reported
+                for reported in (await peer.call("server/doctor", fix=True))["findings"]
+                if reported.get("fixed")
             ]
         return found, fixed
 
 
 def kinds(findings: list[dict[str, Any]]) -> set[str]:
     """The kinds of what is wrong; the machine that the tests run on may have its own."""
-    return {it["kind"] for it in findings} - MACHINE
+    return {reported["kind"] for reported in findings} - MACHINE
 
 
 def _of(findings: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
-    return [it for it in findings if it["kind"] == kind]
+    return [reported for reported in findings if reported["kind"] == kind]
 
 
 def add(data: bytes) -> Callable[[Path], object]:
@@ -96,7 +98,7 @@ def test_every_problem_kind_has_advice_in_the_table_of_findings() -> None:
 
 def test_the_fixable_kinds_are_those_of_the_table_and_of_the_command() -> None:
     by_the_command = {"unreachable", "damagedEndpoint"}
-    assert {kind for kind, it in KINDS.items() if it.fixes} == _FIXES.keys() | by_the_command
+    assert {kind for kind, of_kind in KINDS.items() if of_kind.fixes} == _FIXES.keys() | by_the_command
 
 
 async def test_an_intact_store_has_no_findings(home: Path) -> None:
@@ -149,7 +151,10 @@ async def test_permissions_of_other_users_are_removed(home: Path) -> None:
 
     found, fixed = await found_after(home, open_up)
     assert kinds(found) == {"insecurePermissions"}
-    assert [it["fixed"] for it in fixed if it["kind"] == "insecurePermissions"] == [True, True]
+    assert [reported["fixed"] for reported in fixed if reported["kind"] == "insecurePermissions"] == [
+        True,
+        True,
+    ]
 
 
 async def test_folders_that_commands_and_proxies_of_sessiond_make_are_known(home: Path) -> None:
@@ -171,7 +176,7 @@ async def test_links_and_unknown_files_are_reported_and_unchanged(home: Path) ->
 
     found, fixed = await found_after(home, litter)
     assert kinds(found) == {"symbolicLink", "unknownFile", "hardLink"}
-    assert not [it for it in fixed if it.get("fixed")]
+    assert not [reported for reported in fixed if reported.get("fixed")]
 
 
 async def test_preserved_files_beside_a_session_are_reported_with_their_content(home: Path) -> None:
@@ -194,7 +199,9 @@ async def test_an_old_temporary_file_is_trashed_and_a_young_one_stays(home: Path
             os.utime(made, (time.time() - age,) * 2)
 
     found, fixed = await found_after(home, leave)
-    assert [it["kind"] for it in found if it["kind"] == "staleTemporaryFile"] == ["staleTemporaryFile"]
+    assert [reported["kind"] for reported in found if reported["kind"] == "staleTemporaryFile"] == [
+        "staleTemporaryFile"
+    ]
     [fix] = _of(fixed, "staleTemporaryFile")
     assert Path(fix["keptPath"]).read_bytes() == b"half"
 
@@ -248,7 +255,7 @@ async def test_a_missing_blob_without_a_copy_is_reported_as_not_fixable(home: Pa
     )
     found, fixed = await found_after(home, add(reference.encode()))
     assert kinds(found) == kinds(fixed) == {"missingBlob"}
-    assert [it["fixable"] for it in found if it["kind"] == "missingBlob"] == [False]
+    assert [reported["fixable"] for reported in found if reported["kind"] == "missingBlob"] == [False]
 
 
 async def test_two_files_with_one_session_id_are_reported(home: Path) -> None:
@@ -268,14 +275,14 @@ async def test_a_damaged_index_is_quarantined_and_lists_are_as_before(home: Path
     with index.open("r+b") as file:
         file.seek(100)
         file.write(damage)
-    assert [it.finding.kind for it in examined(home).found if it.finding.kind in DATABASES] == [
-        "damagedIndex"
-    ]
+    assert [
+        reported.finding.kind for reported in examined(home).found if reported.finding.kind in DATABASES
+    ] == ["damagedIndex"]
     async with running(home) as daemon:
         peer = await daemon.attach()
         # The daemon looks at its index, too, and may have been faster.
         found = (await peer.call("server/doctor", fix=True))["findings"]
-        assert all(it["fixed"] or it["fixError"] for it in _of(found, "damagedIndex"))
+        assert all(reported["fixed"] or reported["fixError"] for reported in _of(found, "damagedIndex"))
         assert (await peer.call("session/list"))["sessions"] == before
         assert _of((await peer.call("server/doctor"))["findings"], "damagedIndex") == []
 
@@ -284,9 +291,9 @@ def test_a_damaged_history_is_reported_and_left_to_the_daemon(home: Path) -> Non
     data = home / "data"
     data.mkdir(parents=True)
     (data / "history.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
-    assert [it.finding.kind for it in examined(home).found if it.finding.kind in DATABASES] == [
-        "damagedHistory"
-    ]
+    assert [
+        reported.finding.kind for reported in examined(home).found if reported.finding.kind in DATABASES
+    ] == ["damagedHistory"]
     assert [path.name for path in data.iterdir()] == ["history.db"]
 
 
@@ -315,7 +322,9 @@ async def test_a_damaged_journal_of_commands_is_quarantined_and_replaced(home: P
         assert fix["fixed"] is True
         assert damaged in Path(fix["keptPath"]).read_bytes()
         again = (await peer.call("server/doctor", fix=True))["findings"]
-        assert [it["location"]["path"] for it in _of(again, "quarantinedDatabase")] == [fix["keptPath"]]
+        assert [reported["location"]["path"] for reported in _of(again, "quarantinedDatabase")] == [
+            fix["keptPath"]
+        ]
         assert not _of(again, "damagedCommands")
         # The session itself says which command has made it; for others the new journal answers.
         assert await peer.call("session/create", **command) == first | {"duplicate": True}
@@ -353,7 +362,7 @@ def test_a_damaged_journal_of_commands_is_found_without_a_daemon(home: Path) -> 
     state = home / "state"
     state.mkdir(parents=True, mode=0o700)
     (state / "commands.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 8000)
-    found = [it.finding.kind for it in examined(home).found if it.finding.kind in DATABASES]
+    found = [reported.finding.kind for reported in examined(home).found if reported.finding.kind in DATABASES]
     assert found == ["damagedCommands"]
     assert [path.name for path in state.iterdir()] == ["commands.db"]
 
@@ -364,13 +373,15 @@ def test_damaged_and_quarantined_holds_are_reported(home: Path) -> None:
     for name in ("one.json", "two.json.damaged", "three.json.damaged.2"):
         (holds / name).write_bytes(b'{"sessionId": "s", "proc')
     found = [
-        (Path(it.path).name, it.finding.kind) for it in examined(home).found if it.path.startswith(str(holds))
+        (Path(reported.path).name, reported.finding.kind)
+        for reported in examined(home).found
+        if reported.path.startswith(str(holds))
     ]
     assert sorted(found) == [
         ("one.json", "damagedHold"),
         ("three.json.damaged.2", "quarantinedHold"), ("two.json.damaged", "quarantinedHold"),
     ]  # fmt: skip
-    assert {it.name for it in holds.iterdir()} == {"one.json", "two.json.damaged", "three.json.damaged.2"}
+    assert {path.name for path in holds.iterdir()} == {"one.json", "two.json.damaged", "three.json.damaged.2"}
 
 
 async def test_the_hold_of_a_living_terminal_is_no_finding(home: Path) -> None:
@@ -380,14 +391,14 @@ async def test_the_hold_of_a_living_terminal_is_no_finding(home: Path) -> None:
         await peer.call("session/create", cwd="/home/ada", terminal=pane)
     [hold] = (home / "state/terminal-holds").iterdir()
     assert hold.suffix == ".json"
-    assert {it.finding.kind for it in examined(home).found} - MACHINE == set()
+    assert {reported.finding.kind for reported in examined(home).found} - MACHINE == set()
 
 
 async def test_a_daemon_log_with_impossible_times_is_read(home: Path) -> None:
     async with running(home) as daemon:
         now = datetime.now().strftime("%Y-%m-%d %H:%M:%S")  # noqa: DTZ005 - as logs have it
         told_at = ("2026-99-99 99:99:99", "0001-01-01 00:00:00", now)
-        lines = [f"{it},000 ERROR a: the only one of {it}\n" for it in told_at]
+        lines = [f"{text},000 ERROR a: the only one of {text}\n" for text in told_at]
         (home / "state/sessiond.log").write_text("".join(lines), encoding="utf-8")
         (told,) = _of((await (await daemon.attach()).call("server/doctor"))["findings"], "errorsLogged")
     assert told["message"].startswith("one ")
@@ -438,8 +449,8 @@ def test_findings_that_were_not_fixed_are_listed_first_and_unlisted_ones_count(h
     found = finding("tornLine", "torn", "/log")
     findings = [msgspec.structs.replace(found, fixed=number != 7) for number in range(10)]
     told = result_of(scope, findings, 2)
-    assert [it.fixed for it in told.findings] == [False, True]
-    assert [(it.count, it.fixed_count) for it in told.counts] == [(15, 9)]
+    assert [reported.fixed for reported in told.findings] == [False, True]
+    assert [(count.count, count.fixed_count) for count in told.counts] == [(15, 9)]
     assert not told.healthy
 
 
@@ -472,7 +483,7 @@ async def test_progress_is_reported_and_the_examination_can_be_canceled(home: Pa
         await patient(daemon)
         peer = await daemon.attach()
         await peer.call("server/doctor", workDoneToken="check-up")
-        steps = [it["value"]["kind"] for it in peer.told("$/progress")]
+        steps = [notification["value"]["kind"] for notification in peer.told("$/progress")]
         assert (steps[0], steps[-1]) == ("begin", "end")
 
 
@@ -494,7 +505,7 @@ def test_a_token_that_others_could_read_is_reported_and_not_fixed(home: Path) ->
     token.parent.mkdir(parents=True)
     token.write_text("x" * 43, encoding="utf-8")
     token.chmod(0o644)
-    [found] = [it.finding for it in examined(home).found if it.path == str(token)]
+    [found] = [reported.finding for reported in examined(home).found if reported.path == str(token)]
     assert (found.kind, found.fixable) == ("exposedToken", False)
 
 
@@ -533,8 +544,8 @@ async def test_a_file_that_cannot_be_examined_is_reported_and_the_others_are_exa
     monkeypatch.setattr(doctor_logs, "_settled", failing)
     async with running(home) as daemon:
         found = (await (await daemon.attach()).call("server/doctor"))["findings"]
-    assert [it["location"]["path"] for it in _of(found, "unreadable")] == [str(path)]
-    assert [it["location"]["path"] for it in _of(found, "damagedLine")] == [str(other)]
+    assert [reported["location"]["path"] for reported in _of(found, "unreadable")] == [str(path)]
+    assert [reported["location"]["path"] for reported in _of(found, "damagedLine")] == [str(other)]
 
 
 async def test_a_file_of_a_followed_agent_that_is_not_read_is_named(
@@ -551,18 +562,19 @@ async def test_a_file_of_a_followed_agent_that_is_not_read_is_named(
     async with running(home) as daemon:
         peer = await daemon.attach()
         result = await peer.call("server/doctor")
-        assert "agentFileSkipped" not in {it["kind"] for it in result["findings"]}
+        assert "agentFileSkipped" not in {reported["kind"] for reported in result["findings"]}
         await peer.call("agent/follow", agents=["codex"], workDoneToken="first")
         result = await peer.call("server/doctor")
     skipped = {
-        Path(it["location"]["path"]).name: it["message"] for it in _of(result["findings"], "agentFileSkipped")
+        Path(reported["location"]["path"]).name: reported["message"]
+        for reported in _of(result["findings"], "agentFileSkipped")
     }
     assert skipped.keys() == {"rollout-1.jsonl", "rollout-2.jsonl"}
     assert "it is not a regular file" in skipped["rollout-1.jsonl"]
     assert "it is not a session file of a known program" in skipped["rollout-2.jsonl"]
     [newer] = _of(result["findings"], "uncheckedAgentVersion")
     assert "version 999.1.0 of Codex" in newer["message"]
-    assert {it["severity"] for it in result["findings"]} == {"note"}
+    assert {reported["severity"] for reported in result["findings"]} == {"note"}
 
 
 def _rollout(**header: str) -> bytes:
@@ -575,4 +587,6 @@ def _rollout(**header: str) -> bytes:
     }
     said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hello"}]}
     lines = [{"type": "session_meta", "payload": payload}, {"type": "response_item", "payload": said}]
-    return b"".join(msgspec.json.encode({"timestamp": "2026-01-01T00:00:00Z", **it}) + b"\n" for it in lines)
+    return b"".join(
+        msgspec.json.encode({"timestamp": "2026-01-01T00:00:00Z", **line}) + b"\n" for line in lines
+    )

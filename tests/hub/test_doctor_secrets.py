@@ -31,7 +31,7 @@ def scope_of(home: Path, *only: Path) -> Scope:
 
 def lines(session_id: str, *entries: dict[str, Any]) -> bytes:
     header = {"type": "session", "id": session_id, "timestamp": "2026-02-16T10:20:30Z", "cwd": "/work"}
-    return b"".join(msgspec.json.encode(it) + b"\n" for it in (header, *entries))
+    return b"".join(msgspec.json.encode(item) + b"\n" for item in (header, *entries))
 
 
 def said(entry_id: str, text: str) -> dict[str, Any]:
@@ -47,10 +47,10 @@ async def log(store: Store, session_id: str, *entries: dict[str, Any], draft: bo
 
 def places(scope: Scope) -> list[tuple[str | None, Any, str | None]]:
     """The session, the entry and the blob of each secret."""
-    found = [it.finding for it in scope.found if it.finding.kind == "secretFound"]
-    assert {it.message for it in found} <= {"Password"}
+    found = [finding.finding for finding in scope.found if finding.finding.kind == "secretFound"]
+    assert {finding.message for finding in found} <= {"Password"}
     assert WORD not in repr(found)
-    return [(at.session_id, at.entry_id or None, at.blob) for at in (it.location for it in found)]
+    return [(at.session_id, at.entry_id or None, at.blob) for at in (finding.location for finding in found)]
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -80,7 +80,7 @@ async def test_secrets_are_found_in_every_store(
         ],
         key=str,
     )
-    assert {it.finding.kind for it in scope.found} == {"secretFound"}
+    assert {finding.finding.kind for finding in scope.found} == {"secretFound"}
     assert (scope.sessions, scope.blobs) == (4, 3)
 
 
@@ -105,8 +105,8 @@ async def test_a_secret_anywhere_in_a_line_that_is_too_long_to_hold_is_found(tmp
     scope = scope_of(tmp_path, path)
     async with file_store(tmp_path) as store:
         await find_secrets(scope, [store])
-    found = [it.finding.location for it in scope.found if it.finding.kind == "secretFound"]
-    assert [(it.line, it.session_id) for it in found] == [(3, "session1"), (5, "session1")]
+    found = [finding.finding.location for finding in scope.found if finding.finding.kind == "secretFound"]
+    assert [(finding.line, finding.session_id) for finding in found] == [(3, "session1"), (5, "session1")]
 
 
 async def test_the_search_tells_how_far_it_is_and_names_the_line(tmp_path: Path) -> None:
@@ -118,14 +118,16 @@ async def test_the_search_tells_how_far_it_is_and_names_the_line(tmp_path: Path)
     async with file_store(tmp_path) as store:
         await find_secrets(scope, [store], lambda _, percentage: told.append(percentage))
     assert told == sorted(told)
-    [found] = [it.finding for it in scope.found if it.finding.kind == "secretFound"]
+    [found] = [finding.finding for finding in scope.found if finding.finding.kind == "secretFound"]
     assert (found.location.session_id, found.location.entry_id, found.location.line) == ("one", "e150", 152)
 
 
 async def test_the_memory_of_the_search_does_not_grow_with_a_session(tmp_path: Path) -> None:
     async def peak(count: int) -> int:
         path = tmp_path / f"{count}.jsonl"
-        path.write_bytes(lines("one", *(said(f"e{it}", "some words\n" * 10_000) for it in range(count))))
+        path.write_bytes(
+            lines("one", *(said(f"e{number}", "some words\n" * 10_000) for number in range(count)))
+        )
         tracemalloc.reset_peak()
         async with file_store(tmp_path) as store:
             await find_secrets(scope_of(tmp_path, path), [store])
@@ -147,7 +149,7 @@ async def test_secrets_in_prompts_and_in_sessions_in_memory_are_found_by_a_daemo
         await peer.append(created["session"]["sessionId"], user(SECRET))
         prompt = (await peer.call("history/add", prompt=SECRET, cwd="/work"))["promptId"]
         found = (await peer.call("server/doctor", secrets=True))["findings"]
-    in_memory, in_prompt = [it for it in found if it["kind"] == "secretFound"]
+    in_memory, in_prompt = [finding for finding in found if finding["kind"] == "secretFound"]
     assert (in_memory["location"]["sessionId"], in_memory["location"]["path"]) == ("passing1", None)
     assert prompt in in_prompt["message"]
     assert WORD not in repr(found)
@@ -176,7 +178,7 @@ async def test_others_are_answered_while_the_search_goes_on_and_it_can_be_cancel
         searching = asyncio.ensure_future(
             refusal(peer.call("server/doctor", secrets=True, workDoneToken="secrets-1"))
         )
-        await peer.until(lambda it: bool(it.told("$/progress")))
+        await peer.until(lambda client: bool(client.told("$/progress")))
         await other.call("server/status")
         assert not searching.done()
         peer.connection.notify("$/cancelRequest", {"id": peer.last_id})

@@ -36,7 +36,7 @@ def printed(script: str) -> list[float]:
         [sys.executable, "-c", MEASURED + script], capture_output=True, encoding="utf-8", timeout=120
     )
     assert done.returncode == 0, done.stderr
-    return [float(it) for it in done.stdout.split()]
+    return [float(text) for text in done.stdout.split()]
 
 
 def test_blocks_that_threads_have_freed_go_back_to_the_system() -> None:

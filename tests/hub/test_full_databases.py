@@ -34,9 +34,9 @@ def test_a_full_disk_is_told_from_other_refusals(tmp_path: Path) -> None:
 def test_the_index_says_that_the_disk_is_full(tmp_path: Path) -> None:
     worker = Worker(MemoryStore(), str(tmp_path / "index.db"))
 
-    def filling(it: Worker) -> None:
-        it.database.connection.execute("CREATE TABLE rows(data BLOB)")
-        fill(it.database.connection)
+    def filling(index: Worker) -> None:
+        index.database.connection.execute("CREATE TABLE rows(data BLOB)")
+        fill(index.database.connection)
 
     with pytest.raises(StorageFull) as refused:
         worker.ask(filling)

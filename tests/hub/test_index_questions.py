@@ -24,11 +24,11 @@ def worker(tmp_path: Path) -> Iterable[Worker]:
 def test_a_question_that_meets_damage_is_asked_again_of_a_new_index(worker: Worker) -> None:
     asked: list[int] = []
 
-    def question(it: Worker) -> int:
-        asked.append(it.build_number)
+    def question(index: Worker) -> int:
+        asked.append(index.build_number)
         if len(asked) == 1:
             raise sqlite3.DatabaseError("row 1 is missing")
-        return it.build_number
+        return index.build_number
 
     assert worker.ask(question) == 2
     assert asked == [1, 2]
@@ -40,7 +40,7 @@ def test_a_refusal_is_the_answer_to_a_question_and_no_damage(worker: Worker) -> 
 
     with pytest.raises(CursorExpired):
         worker.ask(question)
-    assert worker.ask(lambda it: it.build_number) == 1
+    assert worker.ask(lambda index: index.build_number) == 1
 
 
 async def test_the_files_are_checked_for_a_list_and_for_a_search_but_not_for_changes_of_a_list(

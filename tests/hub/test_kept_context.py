@@ -62,5 +62,5 @@ async def test_a_model_change_without_a_provider_is_in_the_context_and_in_lists(
             [row] = (await peer.call("session/list"))["sessions"]
             assert row["model"] == name
         entries = entries_of(await peer.call("session/entries", sessionId=session))
-        changes = [it for it in entries if it["type"] == "model_change"]
-        assert [(it["model"], it["modelId"]) for it in changes] == [("one", "one"), ("two", "two")]
+        changes = [entry for entry in entries if entry["type"] == "model_change"]
+        assert [(item["model"], item["modelId"]) for item in changes] == [("one", "one"), ("two", "two")]

@@ -191,7 +191,7 @@ def test_a_range_has_the_last_change_of_each_session_in_order(
         after, up_to = sorted(chance.sample(range(changes.position + 1), 2)) if number else (0, 1)
         limit = chance.choice([1, 3, 100])
         expected = sorted((at, name) for name, at in last.items() if after < at <= up_to)[:limit]
-        assert [(it.position, name) for name, it in changes.since(after, up_to, limit)] == expected
+        assert [(change.position, name) for name, change in changes.since(after, up_to, limit)] == expected
 
 
 def test_a_range_costs_its_changes_and_not_all_changes() -> None:

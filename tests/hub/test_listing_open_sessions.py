@@ -126,7 +126,9 @@ async def answers(peer: Peer, what: dict[str, Any]) -> dict[str, Any]:
     }
     for query, more in what.items():
         hits = (await peer.call("session/search", query=query, limit=100, **more))["hits"]
-        found[query] = sorted((it["sessionId"], it["seq"], it["onPath"], it["title"] or "") for it in hits)
+        found[query] = sorted(
+            (hit["sessionId"], hit["seq"], hit["onPath"], hit["title"] or "") for hit in hits
+        )
     return found
 
 
@@ -167,8 +169,8 @@ async def test_lists_show_only_committed_lines_during_concurrent_writes(tmp_path
             before = {
                 name: (await peers[0].call("session/info", sessionId=name))["session"] for name in names
             }
-            for it in (await peers[1].call("session/list"))["sessions"]:
-                assert before[it["sessionId"]]["entryCount"] <= it["entryCount"] <= 12
+            for session in (await peers[1].call("session/list"))["sessions"]:
+                assert before[session["sessionId"]]["entryCount"] <= session["entryCount"] <= 12
         await writing
-        counts = [it["entryCount"] for it in (await peers[1].call("session/list"))["sessions"]]
+        counts = [session["entryCount"] for session in (await peers[1].call("session/list"))["sessions"]]
         assert counts == [12] * 6

@@ -66,7 +66,7 @@ async def test_of_many_sessions_that_no_client_has_open_only_the_last_used_stay_
     for number in range(count):
         the(memory, f"session-{number:03}").used_at -= 500 - number
     await inside(memory).upkeep.sweep()
-    stay = sorted(it.session_id for it in inside(memory).sessions.all())
+    stay = sorted(session.session_id for session in inside(memory).sessions.all())
     assert stay == ["session-001", *(f"session-{number:03}" for number in range(6, count))]
     assert (await peer.call("session/list", limit=1000, withTotal=True))["totalCount"] == count
     assert len((await peer.call("session/search", query="needle", limit=100))["hits"]) == count
@@ -118,7 +118,7 @@ async def test_a_replaced_file_that_nobody_holds_is_let_go_of(memory: Running, c
     path.write_bytes(path.read_bytes()[:-20])
     await inside(memory).upkeep.sweep()
     assert not inside(memory).sessions.all()
-    await peer.until(lambda it: bool(it.told("session/lagged")))
+    await peer.until(lambda client: bool(client.told("session/lagged")))
     assert (await peer.call("session/info", sessionId=session_id))["session"]["entryCount"] == 1
 
 
@@ -175,7 +175,7 @@ async def test_a_draft_that_another_program_answered_is_a_session(tmp_path: Path
         answer = logs.log(logs.assistant("foreign", id="f", parent=None))
         with path.open("ab") as file:
             file.write(answer)
-        await peer.until(lambda it: it.seqs() == [1, 2])
+        await peer.until(lambda client: client.seqs() == [1, 2])
         session = (await peer.call("session/info", sessionId=session_id))["session"]
         assert session["isDraft"] is False
         assert await peer.call("session/close", sessionId=session_id) == {
@@ -188,7 +188,9 @@ async def test_a_draft_that_another_program_answered_is_a_session(tmp_path: Path
     async with running(tmp_path) as daemon:
         assert await inside(daemon).repairs.trash_old_drafts(500) == 0
         peer = await daemon.attach()
-        assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
+        assert [listed["sessionId"] for listed in (await peer.call("session/list"))["sessions"]] == [
+            session_id
+        ]
 
 
 async def test_a_draft_that_cannot_be_trashed_stays_and_is_found(tmp_path: Path, cwd: str) -> None:

@@ -57,7 +57,7 @@ async def settle(members: Sequence[Member], session_id: str) -> list[dict[str, A
     for member in members:
         await member.peer.until(lambda peer: bool(peer.seqs()) and peer.seqs()[-1] >= last)
     found = [await lines_of(member.peer, session_id) for member in members]
-    assert all(it == found[0] for it in found)
+    assert all(row == found[0] for row in found)
     return found[0]
 
 
@@ -84,12 +84,12 @@ async def work_together(
             members[number % 2].store.join()
         await asyncio.gather(*clients)
         entries = await settle(members, session_id)
-        assert all(above["id"] == it["parentId"] for above, it in itertools.pairwise(entries))
+        assert all(above["id"] == entry["parentId"] for above, entry in itertools.pairwise(entries))
         texts = ["hello", "hi", *names_of(entries[2:])]
         reads = []
         for number, member in enumerate(members):
             told = [seq for note in member.peer.told("session/appended") for seq in seqs_of(note)]
-            shown = [it["entry"] for note in member.peer.told("session/appended") for it in note["items"]]
+            shown = [item["entry"] for note in member.peer.told("session/appended") for item in note["items"]]
             assert [entries[seq - 1] for seq in told] == shown
             shown_before = [] if told[0] == 1 else range(1, 3)
             reads.append(Read(f"d{number}", tuple((seq, texts[seq - 1]) for seq in [*shown_before, *told])))
@@ -113,7 +113,9 @@ def test_in_any_order_of_events_one_order_explains_all_answers(
         patch.setattr(clock, "timestamp", lambda: clock.iso(next(moments) * 1_000_000))
         work, entries, reads = asyncio.run(work_together(Path(folder), plans, lost, cuts))
     names = names_of(entries[2:])
-    by_id = {it["id"]: name for it, name in zip(entries[2:], names, strict=True)} | {entries[1]["id"]: "hi"}
+    by_id = {entry["id"]: name for entry, name in zip(entries[2:], names, strict=True)} | {
+        entries[1]["id"]: "hi"
+    }
     first = [Append(("hello", "hi"), -2, -1, "stored", (1, 2))]
     history = [*first, *work.history(by_id)]
     assert find_order(history) is not None, history

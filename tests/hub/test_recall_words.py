@@ -12,17 +12,17 @@ from sessiond.session.content import identifiers
 def terms(wording: str, text: str) -> dict[str, set[str]]:
     """The synonyms of each word of a wording."""
     read = question.read([wording], synonyms.read(text), Stemmer())
-    return {it.word: {" ".join(term.words) for term in it.synonyms} for it in read.concepts}
+    return {concept.word: {" ".join(term.words) for term in concept.synonyms} for concept in read.concepts}
 
 
 def test_the_file_has_some_hundred_groups_of_different_terms() -> None:
     loaded = synonyms.load()
     assert 800 <= len(loaded.groups) <= 1500
     for group in loaded.groups:
-        stems = [it.stems for it in group]
+        stems = [term.stems for term in group]
         assert len(stems) == len(set(stems)) >= 1, group
-        assert all(0 < len(it) <= synonyms.MAX_TERM_WORDS for it in stems), group
-        assert not any(set(it.words) <= STOP_WORDS for it in group), group
+        assert all(0 < len(stem) <= synonyms.MAX_TERM_WORDS for stem in stems), group
+        assert not any(set(term.words) <= STOP_WORDS for term in group), group
 
 
 def test_a_term_of_a_kind_is_compared_with_the_kind_and_not_with_its_siblings() -> None:
@@ -88,7 +88,7 @@ def test_names_in_code_are_split(text: str, parts: str, names: str) -> None:
 @given(st.text('abAB09_./:- é\n\t"', max_size=30))
 def test_names_are_those_that_their_patterns_find_in_the_whole_text(text: str) -> None:
     for pattern in (identifiers._CAMEL, identifiers._NAME):
-        found = [it for place in identifiers._places(text) for it in pattern.findall(text, *place)]
+        found = [found for place in identifiers._places(text) for found in pattern.findall(text, *place)]
         assert found == pattern.findall(text)
 
 
@@ -104,12 +104,12 @@ def test_names_are_those_that_their_patterns_find_in_the_whole_text(text: str) -
 def test_words_that_are_derived_from_each_other_are_found(word: str, other: str) -> None:
     (concept,) = question.read([word], synonyms.read(""), Stemmer()).concepts
     (stem,) = stems_of_texts([other])[0]
-    assert stem in {concept.stem, *(it.stems[0] for it in concept.derived)}
+    assert stem in {concept.stem, *(term.stems[0] for term in concept.derived)}
 
 
 def test_a_word_of_several_wordings_counts_more() -> None:
     read = question.read(["red kite", "kite wing"], synonyms.read(""), Stemmer())
-    weights = {it.word: it.weight for it in read.concepts}
+    weights = {concept.word: concept.weight for concept in read.concepts}
     assert weights["kite"] > weights["red"] == weights["wing"] == 1
 
 

@@ -96,7 +96,7 @@ def test_a_secret_is_found_wherever_it_stands_in_a_long_text(place: int, in_line
 
 
 def sorts_that_leak(redactor: Redactor, secrets: list[Planted]) -> set[str]:
-    return {it.sort for it in secrets if leaks(it.secret, redactor.text(it.text, None))}
+    return {secret.sort for secret in secrets if leaks(secret.secret, redactor.text(secret.text, None))}
 
 
 def test_no_generated_secret_of_any_sort_is_exported() -> None:
@@ -112,9 +112,9 @@ def test_without_kingfisher_common_keys_and_all_that_stands_beside_a_name_is_fou
 
 
 def test_the_text_around_a_secret_is_kept() -> None:
-    for it in planted(seed=3, rounds=1):
-        before, after = it.text.split(it.secret)
-        redacted = Redactor(KEYS).text(it.text, None)
+    for secret in planted(seed=3, rounds=1):
+        before, after = secret.text.split(secret.secret)
+        redacted = Redactor(KEYS).text(secret.text, None)
         assert redacted.startswith(before[: -len("ada:")])
         assert redacted.endswith(after.lstrip("="))
 
@@ -177,8 +177,8 @@ def test_two_keys_of_an_object_that_are_secrets_stay_two() -> None:
 )
 def test_spans_that_overlap_become_one_and_cover_the_same_characters(spans: list[Span]) -> None:
     merged = without_overlaps(spans)
-    assert {n for it in merged for n in range(it.start, it.end)} == {
-        n for it in spans for n in range(it.start, it.end)
+    assert {n for span in merged for n in range(span.start, span.end)} == {
+        n for span in spans for n in range(span.start, span.end)
     }
     assert all(a.end <= b.start for a, b in itertools.pairwise(merged))
 
@@ -208,13 +208,13 @@ def test_secrets_in_settings_code_and_commands_are_found_in_all_but_a_few_places
     kinds: dict[str, Any], least: float
 ) -> None:
     redactor, secrets = Redactor(KEYS), list(placed(kinds, seed=4, rounds=6))
-    missed = [it.sort for it in secrets if leaks(it.secret, redactor.text(it.text, None))]
+    missed = [secret.sort for secret in secrets if leaks(secret.secret, redactor.text(secret.text, None))]
     assert 1 - len(missed) / len(secrets) >= least, Counter(missed)
 
 
 def test_of_a_thousand_ordinary_lines_at_most_five_lose_something() -> None:
     redactor = Redactor(KEYS)
-    changed = [(it, clean) for it in ordinary(6, 1_000) if (clean := redactor.text(it, None)) != it]
+    changed = [(text, clean) for text in ordinary(6, 1_000) if (clean := redactor.text(text, None)) != text]
     assert len(changed) <= 5, changed
 
 
@@ -241,8 +241,8 @@ def test_exactly_the_secret_is_replaced_in_the_way_it_is_written(text: str, clea
 
 def test_a_redacted_text_has_nothing_more_to_redact() -> None:
     redactor = Redactor(KEYS)
-    for it in placed(KNOWN | UNSEEN, seed=8, rounds=1):
-        clean = redactor.text(it.text, None)
+    for secret in placed(KNOWN | UNSEEN, seed=8, rounds=1):
+        clean = redactor.text(secret.text, None)
         assert redactor.text(clean, None) == clean
 
 
@@ -465,7 +465,9 @@ Password (temporary): «{P}»
 """Texts by the place of their secrets, which stand between `«` and `»`. A new line is written as `\\n`."""
 
 
-@pytest.mark.parametrize("line", [it for lines in MARKED.values() for it in lines.strip("\n").split("\n")])
+@pytest.mark.parametrize(
+    "line", [text for lines in MARKED.values() for text in lines.strip("\n").split("\n")]
+)
 def test_exactly_the_secret_is_replaced_in_each_place(line: str) -> None:
     written = line.replace("\\n", "\n")
     expected = re.sub("«.*?»", "…", written)
@@ -505,7 +507,7 @@ def test_a_value_is_found_by_the_other_members_of_its_object() -> None:
         {"type": "random_password", "result": Q},
         {"key": "MODE", "value": Q},
     ]
-    assert [Q in str(Redactor().value(it, None)) for it in members] == [False, False, True]
+    assert [Q in str(Redactor().value(member, None)) for member in members] == [False, False, True]
 
 
 @pytest.mark.parametrize(

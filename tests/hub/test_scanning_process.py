@@ -15,7 +15,7 @@ KEY = b"the key dapi" + b"0a1b2c3d" * 4 + b" of a workspace"
 
 def children() -> set[int]:
     """The processes that this one has started."""
-    listed = (it.read_text(encoding="ascii") for it in Path("/proc/self/task").glob("*/children"))
+    listed = (path.read_text(encoding="ascii") for path in Path("/proc/self/task").glob("*/children"))
     return {int(pid) for text in listed for pid in text.split()}
 
 
@@ -23,7 +23,7 @@ def test_a_process_finds_what_this_one_finds() -> None:
     other, here = ScanningProcess(os.environ[CACHE_VARIABLE]), OwnScanner(os.environ[CACHE_VARIABLE])
     for data in (b"", b"nothing", KEY, KEY * 2_000, "schlüssel \ud800".encode("utf-8", "replace") + KEY):
         assert other.scan(data) == here.scan(data)
-    assert all(isinstance(it, FoundKey) for it in other.scan(KEY))
+    assert all(isinstance(key, FoundKey) for key in other.scan(KEY))
     other.close()
 
 

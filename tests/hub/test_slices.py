@@ -47,7 +47,7 @@ async def test_a_turn_of_the_loop_has_no_more_steps_for_many_requests_than_for_o
 ) -> None:
     done: list[str] = []
     in_a_turn: list[int] = []
-    many = [asyncio.create_task(run_in_slices(work(str(it), 10, done, clock))) for it in range(20)]
+    many = [asyncio.create_task(run_in_slices(work(str(number), 10, done, clock))) for number in range(20)]
     while not all(task.done() for task in many):
         before = len(done)
         await asyncio.sleep(0)
@@ -115,12 +115,16 @@ async def test_entries_for_subscribers_are_announced_over_several_turns_and_all_
         for session_id in ids:
             await reader.call("session/subscribe", sessionId=session_id)
         sent = [
-            peer.send("session/append", sessionId=it, entries=[user("a"), assistant("b")])
-            for _ in range(10) for it in ids
+            peer.send("session/append", sessionId=item, entries=[user("a"), assistant("b")])
+            for _ in range(10) for item in ids
         ]  # fmt: skip
         await asyncio.gather(*sent)
-        await reader.until(lambda it: len(it.seqs()) == 100)
+        await reader.until(lambda client: len(client.seqs()) == 100)
         for session_id in ids:
-            told = [it for it in reader.told("session/appended") if it["sessionId"] == session_id]
+            told = [
+                notification
+                for notification in reader.told("session/appended")
+                if notification["sessionId"] == session_id
+            ]
             assert [seq for note in told for seq in seqs_of(note)] == list(range(1, 21))
     assert budget.times > 0

@@ -75,7 +75,7 @@ class Index:
     def sums(self, wanted: UsageFilter, by: str, zone: days.Zone) -> dict[tuple[object, ...], list[float]]:
         """The sums by group, model, moment, size, and whether there is a recorded cost."""
         models = usage_table.models(self.connection)
-        prices = {number: PRICES[MODELS.index(it)] for number, it in models.items()}
+        prices = {number: PRICES[MODELS.index(model)] for number, model in models.items()}
         group, cut = GROUPS.get(by, ""), set[int]()
         if by == "day":
             utc_days = usage_totals.days(self.connection, wanted)
@@ -83,10 +83,14 @@ class Index:
             group, cut = days.sql_of_day(changes, "at"), days.cut_half_hours(changes, utc_days)
         found = usage_totals.sums(self.connection, wanted, group=group, prices=prices, cut=cut)
         return {
-            (models[it.model] if by == "model" else it.group, models[it.model], it.moment, it.size, it.cost is None):
-            [it.requests, it.input, it.output, it.cache_read, it.cache_write, it.cache_write_1h, it.reasoning,
-             it.cost or 0]
-            for it in found
+            (
+                models[usage.model] if by == "model" else usage.group,
+                models[usage.model], usage.moment, usage.size, usage.cost is None,
+            ): [
+                usage.requests, usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cache_write_1h,
+                usage.reasoning, usage.cost or 0,
+            ]
+            for usage in found
         }  # fmt: skip
 
 
@@ -95,9 +99,9 @@ def counted(files: list[File]) -> Iterator[tuple[File, RecordedUsage]]:
     copies: dict[bytes, list[tuple[int, str, bytes, int, File, RecordedUsage]]] = defaultdict(list)
     places = count()
     for file in files:
-        for it in file.usages:
-            tokens = it.input + it.output + it.cache_read + it.cache_write
-            copies[it.key].append((-tokens, file.created, file.ref, next(places), file, it))
+        for item in file.usages:
+            tokens = item.input + item.output + item.cache_read + item.cache_write
+            copies[item.key].append((-tokens, file.created, file.ref, next(places), file, item))
     for found in copies.values():
         *_, file, usage = min(found)
         yield file, usage
@@ -108,8 +112,8 @@ def counted_anew(
 ) -> dict[tuple[object, ...], list[float]]:
     """The same as `Index.sums`, of requests that are counted one by one."""
     found: dict[tuple[object, ...], list[float]] = {}
-    for file, it in counted(files):
-        at = FIRST if it.at is None else max(it.at, 0)
+    for file, usage in counted(files):
+        at = FIRST if usage.at is None else max(usage.at, 0)
         project = "/p" if file.cwd in ("/a", "/b") else file.cwd
         if not (
             at >= (wanted.since or 0)
@@ -119,7 +123,7 @@ def counted_anew(
             and wanted.project in (None, project)
         ):
             continue
-        model = Model(it.provider, it.model, it.speed)
+        model = Model(usage.provider, usage.model, usage.speed)
         steps = PRICES[MODELS.index(model)]
         (change,) = zone.changes([at // DAY_MS])[:1]
         for later in zone.changes([at // DAY_MS])[1:]:
@@ -130,17 +134,17 @@ def counted_anew(
         moment = sum(at >= day * DAY_MS for day in steps.starts)
         if steps.is_hourly:
             moment = moment * HALF_HOURS + at % DAY_MS // HALF_HOUR_MS
-        size = sum(it.input + it.cache_read + it.cache_write > limit for limit in steps.limits)
-        sums = found.setdefault((group, model, moment, size, it.cost is None), [0] * 8)
+        size = sum(usage.input + usage.cache_read + usage.cache_write > limit for limit in steps.limits)
+        sums = found.setdefault((group, model, moment, size, usage.cost is None), [0] * 8)
         values = (
             1,
-            it.input,
-            it.output,
-            it.cache_read,
-            it.cache_write,
-            it.cache_write_1h,
-            it.reasoning or 0,
-            it.cost or 0,
+            usage.input,
+            usage.output,
+            usage.cache_read,
+            usage.cache_write,
+            usage.cache_write_1h,
+            usage.reasoning or 0,
+            usage.cost or 0,
         )
         sums[:] = [a + b for a, b in zip(sums, values, strict=True)]
     return found
@@ -193,7 +197,7 @@ class History:
 
     def _usage(self) -> RecordedUsage:
         chance = self.random
-        known = [it for file in self.files for it in file.usages]
+        known = [usage for file in self.files for usage in file.usages]
         if known and chance.random() < 0.3:
             return chance.choice(known)  # as in a fork
         key = chance.choice(known).key if known and chance.random() < 0.2 else chance.randbytes(4)

@@ -35,7 +35,7 @@ def test_a_value_is_the_same_in_every_form(
 
 @given(VALUES, VALUES)
 def test_other_values_are_other(one: object, other: object) -> None:
-    texts = [json.dumps(it, sort_keys=True) for it in (one, other)]
+    texts = [json.dumps(item, sort_keys=True) for item in (one, other)]
     if same(*(text.encode() for text in texts)):
         assert msgspec.json.decode(texts[0]) == msgspec.json.decode(texts[1])
 
