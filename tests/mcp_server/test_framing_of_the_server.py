@@ -34,7 +34,7 @@ class WrittenLines:
         self.connection.connection_lost(None)
 
     def messages(self) -> list[dict[str, Any]]:
-        return [json.loads(it) for it in self.written.splitlines()]
+        return [json.loads(line) for line in self.written.splitlines()]
 
 
 def line_of(message: Any) -> bytes:
@@ -42,7 +42,7 @@ def line_of(message: Any) -> bytes:
 
 
 JUNK = st.one_of(
-    st.binary(max_size=40).map(lambda it: it.replace(b"\n", b" ") + b"\n"),
+    st.binary(max_size=40).map(lambda line: line.replace(b"\n", b" ") + b"\n"),
     st.sampled_from([b"[]\n", b"null\n", b"{}\n", b"\r\n", b"Content-Length: 5\r\n", b'{"id":9}\n']),
 )
 
@@ -64,8 +64,8 @@ async def test_requests_between_junk_are_answered(parts: list[bytes | None], siz
         stream += part
     for at in range(0, len(stream), size):
         client.connection.data_received(stream[at : at + size])
-    answered = [it for it in client.messages() if it.get("id") in ids]
-    assert [it["id"] for it in answered] == ids
-    assert all("result" in it for it in answered)
-    assert all("error" in it for it in client.messages() if it not in answered)
+    answered = [message for message in client.messages() if message.get("id") in ids]
+    assert [entry["id"] for entry in answered] == ids
+    assert all("result" in item for item in answered)
+    assert all("error" in message for message in client.messages() if message not in answered)
     client.connection.close()

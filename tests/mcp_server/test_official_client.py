@@ -42,14 +42,14 @@ async def test_it_lists_and_calls_tools_and_reads_resources_and_the_prompt(
         shell("append", session, "--user", "why?", "--assistant", "The valve leaks", "--model", "acme/one")
         async with client_of(shell, mode) as client:
             tools = (await client.list_tools()).tools
-            assert "recall" in [it.name for it in tools]
-            assert all(it.annotations is not None for it in tools)
+            assert "recall" in [tool.name for tool in tools]
+            assert all(tool.annotations is not None for tool in tools)
             found = await client.call_tool("recall", {"question": "what about the valve?"})
             assert not found.is_error
             assert "> The valve leaks" in text_of(found.content[0])
             refused = await client.call_tool("read_session", {"session_id": "/etc/passwd"})
             assert refused.is_error
-            uris = [str(it.uri) for it in (await client.list_resources()).resources]
+            uris = [str(resource.uri) for resource in (await client.list_resources()).resources]
             assert uris == [f"sessiond://session/{session}"]
             [content] = (await client.read_resource(uris[0])).contents
             assert isinstance(content, TextResourceContents)

@@ -65,10 +65,12 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """A project with one session."""
     folder: Path = tmp_path_factory.mktemp("official") / "project"
     folder.mkdir()
-    with a_shell(folder) as it:
-        session = it("new", "--title", "Fix the pump").lines[0]
-        it("append", session, "--user", "why?", "--assistant", "The valve leaks", "--model", "acme/one")
-        yield it
+    with a_shell(folder) as opened_shell:
+        session = opened_shell("new", "--title", "Fix the pump").lines[0]
+        opened_shell(
+            "append", session, "--user", "why?", "--assistant", "The valve leaks", "--model", "acme/one"
+        )
+        yield opened_shell
 
 
 def run(package: str, program: str, *words: str, home: Path) -> str:
@@ -109,9 +111,9 @@ def test_the_inspector_lists_and_calls_the_tools_and_finds_no_fault_in_their_sch
     shell: Shell, tmp_path: Path
 ) -> None:
     with an_mcp_client(shell) as client:
-        names = [it["name"] for it in client.call("tools/list")["tools"]]
+        names = [opened_shell["name"] for opened_shell in client.call("tools/list")["tools"]]
     listed = inspect(shell, tmp_path, "--method", "tools/list", "--strict")
-    assert [it["name"] for it in listed["tools"]] == names
+    assert [opened_shell["name"] for opened_shell in listed["tools"]] == names
     words = ("--tool-name", "recall", "--tool-arg", "question=what about the valve?")
     found = inspect(shell, tmp_path, "--method", "tools/call", *words)
     assert "> The valve leaks" in found["content"][0]["text"]

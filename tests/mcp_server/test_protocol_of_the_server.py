@@ -200,10 +200,10 @@ def test_an_unknown_tool_is_refused(client: McpClient) -> None:
 
 def test_tools_that_write_are_offered_only_if_that_is_allowed(shell: Shell, client: McpClient) -> None:
     client.initialize()
-    assert [it["name"] for it in client.call("tools/list")["tools"]] == READING
+    assert [tool["name"] for tool in client.call("tools/list")["tools"]] == READING
     assert refusal(client, "tools/call", name="save_note", arguments={"text": "no"}).code == -32602
     with an_mcp_client(shell, "--allow-write") as writer:
-        assert [it["name"] for it in writer.call("tools/list")["tools"]] == [*READING, *WRITING]
+        assert [tool["name"] for tool in writer.call("tools/list")["tools"]] == [*READING, *WRITING]
 
 
 def test_each_tool_has_a_valid_schema_and_says_whether_it_only_reads(shell: Shell) -> None:
@@ -244,7 +244,7 @@ def test_a_level_of_the_log_is_accepted_and_another_word_is_not(client: McpClien
     assert client.notes == []
     client.call("logging/setLevel", level="debug")
     client.failing_tool("recall", question="")
-    assert [it["method"] for it in client.notes] == ["notifications/message"]
+    assert [note["method"] for note in client.notes] == ["notifications/message"]
 
 
 def test_a_canceled_request_gets_no_response_and_others_are_answered(client: McpClient) -> None:
@@ -263,7 +263,9 @@ def test_a_canceled_request_gets_no_response_and_others_are_answered(client: Mcp
 
 def test_requests_in_any_number_are_all_answered(client: McpClient) -> None:
     client.initialize()
-    ids = {client.start("resources/templates/list" if it % 2 else "resources/list") for it in range(400)}
+    ids = {
+        client.start("resources/templates/list" if number % 2 else "resources/list") for number in range(400)
+    }
     while ids:
         ids.discard(client.next_message()["id"])
 

@@ -111,7 +111,7 @@ def test_pages_give_each_entry_once_and_in_full(project: Project) -> None:
         text = project.reader.tool("read_session", session_id=session, **more)
         assert len(text) <= 10_000
         pages += 1
-        seen += [int(it) for it in re.findall(r"entry number (\d+):", text)]
+        seen += [int(found) for found in re.findall(r"entry number (\d+):", text)]
         found = re.search(r"cursor: (\S+)", text)
         if found is None:
             break
@@ -392,7 +392,7 @@ def test_a_result_has_short_lines_and_at_most_ten_thousand_characters(project: P
 
 def test_sessions_are_resources(project: Project) -> None:
     listed = project.reader.call("resources/list")["resources"]
-    uris = [it["uri"] for it in listed]
+    uris = [item["uri"] for item in listed]
     assert f"sessiond://session/{project.session}" in uris
     assert not any(project.other in uri for uri in uris)
     [content] = project.reader.call("resources/read", uri=f"sessiond://session/{project.session}")["contents"]
@@ -401,7 +401,7 @@ def test_sessions_are_resources(project: Project) -> None:
     [content] = project.reader.call("resources/read", uri=uri)["contents"]
     assert "> The valve in pump.py leaks." in content["text"]
     templates = project.reader.call("resources/templates/list")["resourceTemplates"]
-    assert [it["uriTemplate"] for it in templates] == [
+    assert [template["uriTemplate"] for template in templates] == [
         "sessiond://session/{id}", "sessiond://session/{id}/entry/{entry}.md",
     ]  # fmt: skip
 
@@ -497,7 +497,7 @@ def test_progress_is_reported_while_the_index_is_made(project: Project) -> None:
             meta = {"progressToken": "p"}
             id = client.start("tools/call", name="recall", arguments={"question": "heron"}, _meta=meta)
             assert "heron" in client.response(id)["result"]["content"][0]["text"]
-            steps = [it["params"] for it in client.notes if it["method"] == "notifications/progress"]
-            assert all(it["progressToken"] == "p" for it in steps)
-            done = [it["progress"] for it in steps]
+            steps = [note["params"] for note in client.notes if note["method"] == "notifications/progress"]
+            assert all(step["progressToken"] == "p" for step in steps)
+            done = [step["progress"] for step in steps]
             assert done == sorted(set(done))
