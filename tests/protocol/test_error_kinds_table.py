@@ -18,7 +18,7 @@ DATA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda it: it.name)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
 def test_the_schema_has_the_type_of_the_details_of_each_kind(kind: ErrorKind[Any]) -> None:
     told = DOCUMENT["errors"][kind.name]["details"]
     if kind.details is NoneType:

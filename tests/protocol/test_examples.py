@@ -26,19 +26,19 @@ from support.columns import entries_of, seqs_of
 LSP = {"initialize", "initialized", "shutdown", "exit"}
 
 NOTES = {name: note.params for name, note in NOTIFICATIONS.items()} | {PROGRESS: t.ProgressNote}
-EXCHANGES = [it for it in answered() if it.method in METHODS]
-RESULTS = [it for it in EXCHANGES if "result" in it.reply.message]
-FAILURES = [it for it in answered() if "error" in it.reply.message]
+EXCHANGES = [answer for answer in answered() if answer.method in METHODS]
+RESULTS = [exchange for exchange in EXCHANGES if "result" in exchange.reply.message]
+FAILURES = [answer for answer in answered() if "error" in answer.reply.message]
 
 
-def where(it: object) -> str:
-    match it:
+def where(item: object) -> str:
+    match item:
         case Answered(request, _):
             return request.where
         case Example():
-            return it.where
+            return item.where
         case _:
-            return str(it)
+            return str(item)
 
 
 def assert_exactly(value: Any, kind: type) -> None:
@@ -89,7 +89,7 @@ def test_an_error_has_a_known_kind_its_code_and_may_happen_there(exchange: Answe
 
 
 def test_the_handshake_is_made_of_its_types() -> None:
-    (exchange,) = (it for it in answered() if it.method == "initialize")
+    (exchange,) = (answer for answer in answered() if answer.method == "initialize")
     assert_exactly(
         exchange.request.message["params"]["initializationOptions"]["sessiond"], t.InitializeOptions
     )
@@ -99,14 +99,18 @@ def test_the_handshake_is_made_of_its_types() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_has_an_exchange_in_its_own_section(name: str) -> None:
-    replies = [it.reply.message for it in EXCHANGES if it.method == name and it.request.heading == name]
+    replies = [
+        exchange.reply.message
+        for exchange in EXCHANGES
+        if exchange.method == name and exchange.request.heading == name
+    ]
     assert any("result" in reply for reply in replies)
     assert any("error" in reply for reply in replies) or not METHODS[name].errors
 
 
 @pytest.mark.parametrize("name", CLIENT_METHODS)
 def test_a_request_to_a_client_has_an_exchange_in_its_own_section(name: str) -> None:
-    assert any(it.method == name and it.request.heading == name for it in asked_of_clients())
+    assert any(answer.method == name and answer.request.heading == name for answer in asked_of_clients())
 
 
 @pytest.mark.parametrize("name", NOTES)
@@ -115,23 +119,29 @@ def test_a_notification_has_an_example_in_its_own_section(name: str) -> None:
 
 
 def test_every_message_is_json_rpc_and_every_request_has_one_reply() -> None:
-    assert all(it.message["jsonrpc"] == "2.0" for it in examples())
+    assert all(example.message["jsonrpc"] == "2.0" for example in examples())
     for from_client in (True, False):
-        sent = [it for it in examples() if "id" in it.message]
+        sent = [example for example in examples() if "id" in example.message]
         asked = Counter(
-            it.message["id"] for it in sent if it.from_client is from_client and "method" in it.message
+            example.message["id"]
+            for example in sent
+            if example.from_client is from_client and "method" in example.message
         )
         told = Counter(
-            it.message["id"]
-            for it in sent
-            if it.from_client is not from_client and "method" not in it.message
+            example.message["id"]
+            for example in sent
+            if example.from_client is not from_client and "method" not in example.message
         )
         assert asked == told
         assert max(asked.values()) == 1
 
 
 def test_a_client_sends_only_methods_that_there_are() -> None:
-    sent = {it.message["method"] for it in examples() if it.from_client and "method" in it.message}
+    sent = {
+        example.message["method"]
+        for example in examples()
+        if example.from_client and "method" in example.message
+    }
     unknown = sent - METHODS.keys() - LSP
     assert unknown == {"session/apend"}  # the example of methodNotFound
 
@@ -139,11 +149,15 @@ def test_a_client_sends_only_methods_that_there_are() -> None:
 def test_the_story_keeps_the_lines_it_has_told() -> None:
     """An id stands for one entry in one place, wherever the document shows it."""
     seen: dict[tuple[str, str], tuple[int, Any]] = {}
-    read = [it for it in RESULTS if it.method in ("session/entries", "session/path")]
-    told = [it for it in notifications() if it.message["method"] == "session/appended"]
+    read = [result for result in RESULTS if result.method in ("session/entries", "session/path")]
+    told = [
+        notification
+        for notification in notifications()
+        if notification.message["method"] == "session/appended"
+    ]
     pages = [
-        *((it.request.message["params"]["sessionId"], it.reply.message["result"]) for it in read),
-        *((it.message["params"]["sessionId"], it.message["params"]) for it in told),
+        *((answer.request.message["params"]["sessionId"], answer.reply.message["result"]) for answer in read),
+        *((schema.message["params"]["sessionId"], schema.message["params"]) for schema in told),
     ]
     for session_id, page in pages:
         for seq, entry in zip(seqs_of(page), entries_of(page), strict=True):

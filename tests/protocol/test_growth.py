@@ -21,11 +21,11 @@ NOW: Model = metamodel.render(schema())
 
 
 def the_structure(model: Model, name: str) -> dict[str, Any]:
-    return next(it for it in model["structures"] if it["name"] == name)
+    return next(structure for structure in model["structures"] if structure["name"] == name)
 
 
 def a_field(model: Model, name: str, key: str) -> dict[str, Any]:
-    return next(it for it in the_structure(model, name)["properties"] if it["name"] == key)
+    return next(item for item in the_structure(model, name)["properties"] if item["name"] == key)
 
 
 def test_the_kept_protocol_is_that_of_a_release_with_the_same_number() -> None:
@@ -51,7 +51,7 @@ def test_a_model_is_kept_as_it_is_compared(tmp_path: Path, monkeypatch: pytest.M
 
 def without(part: str, key: str, name: str) -> Callable[[Model], None]:
     def change(model: Model) -> None:
-        model[part] = [it for it in model[part] if it[key] != name]
+        model[part] = [item for item in model[part] if item[key] != name]
 
     return change
 
@@ -73,7 +73,9 @@ def new_field(name: str, **rest: Any) -> Callable[[Model], None]:
 
 
 def value_gone(name: str) -> Callable[[Model], None]:
-    return lambda model: next(it for it in model["enumerations"] if it["name"] == name)["values"].pop()
+    return lambda model: next(
+        enumeration for enumeration in model["enumerations"] if enumeration["name"] == name
+    )["values"].pop()
 
 
 INTEGER = {"kind": "base", "name": "integer"}

@@ -22,7 +22,7 @@ from sessiond.session.tree.problems import Severity
 TABLES = schema()
 WHOLE = whole_schema()
 VALIDATOR = jsonschema.Draft202012Validator(WHOLE)
-PARAMS = {it.params.__name__ for it in METHODS.values()}
+PARAMS = {method.params.__name__ for method in METHODS.values()}
 LSP = {"initialize", "initialized", "shutdown", "exit"}
 
 
@@ -32,14 +32,16 @@ def message(method: str, **params: Any) -> dict[str, Any]:
 
 def in_the_tables() -> list[Example]:
     """The messages of the documents but those of LSP and those that show a mistake."""
-    wrong = {it.message["id"] for it in examples() if "error" in it.message}
-    of_lsp = {it.message.get("id") for it in examples() if it.message.get("method") in LSP} - {None}
+    wrong = {example.message["id"] for example in examples() if "error" in example.message}
+    of_lsp = {example.message.get("id") for example in examples() if example.message.get("method") in LSP} - {
+        None
+    }
     found = []
-    for it in examples():
-        is_of_lsp = it.message.get("method") in LSP or it.message.get("id") in of_lsp
-        is_request = it.from_client and it.message.get("id") in wrong
+    for example in examples():
+        is_of_lsp = example.message.get("method") in LSP or example.message.get("id") in of_lsp
+        is_request = example.from_client and example.message.get("id") in wrong
         if not is_of_lsp and not is_request:
-            found.append(it)
+            found.append(example)
     return found
 
 
@@ -50,9 +52,9 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(WHOLE)
 
 
-@pytest.mark.parametrize("it", in_the_tables(), ids=lambda it: it.where)
-def test_every_example_of_the_document_is_a_message(it: Example) -> None:
-    VALIDATOR.validate(it.message)
+@pytest.mark.parametrize("example", in_the_tables(), ids=lambda item: item.where)
+def test_every_example_of_the_document_is_a_message(example: Example) -> None:
+    VALIDATOR.validate(example.message)
 
 
 @pytest.mark.parametrize(
@@ -107,30 +109,30 @@ def test_every_field_of_a_message_is_described() -> None:
         f"{name}.{field}"
         for name, definition in TABLES["$defs"].items()
         if definition.get("additionalProperties") is not True
-        for field, it in definition.get("properties", {}).items()
-        if not it.get("description")
+        for field, item in definition.get("properties", {}).items()
+        if not item.get("description")
     ]
     assert without == []
 
 
 def test_every_list_in_params_has_a_bound() -> None:
-    params = {name: it for name, it in WHOLE["$defs"].items() if name in PARAMS}
+    params = {name: item for name, item in WHOLE["$defs"].items() if name in PARAMS}
     without = [
         f"{name}.{field}"
         for name, definition in params.items()
-        for field, it in definition["properties"].items()
+        for field, item in definition["properties"].items()
         if any(
             option.get("type") == "array" and "maxItems" not in option
-            for option in (it, *it.get("anyOf", ()))
+            for option in (item, *item.get("anyOf", ()))
         )
     ]
     assert without == []
 
 
 def test_every_enumeration_and_each_of_its_values_is_described() -> None:
-    for name, it in definitions_of_enumerations().items():
-        assert it["description"], name
-        assert all(it["enumDescriptions"]), (name, it["enumDescriptions"])
+    for name, definition in definitions_of_enumerations().items():
+        assert definition["description"], name
+        assert all(definition["enumDescriptions"]), (name, definition["enumDescriptions"])
 
 
 def test_the_severities_of_problems_are_those_that_problems_have() -> None:
@@ -138,7 +140,7 @@ def test_the_severities_of_problems_are_those_that_problems_have() -> None:
 
 
 def test_no_two_enumerations_have_the_same_values() -> None:
-    values = [frozenset(it["enum"]) for it in definitions_of_enumerations().values()]
+    values = [frozenset(definition["enum"]) for definition in definitions_of_enumerations().values()]
     assert len(set(values)) == len(values)
 
 
@@ -262,7 +264,9 @@ def model() -> Model:
 
 
 def test_the_meta_model_has_every_message_and_its_direction() -> None:
-    directions = {it.method: it.message_direction for it in (*model().requests, *model().notifications)}
+    directions = {
+        model.method: model.message_direction for model in (*model().requests, *model().notifications)
+    }
     assert directions == {
         **dict.fromkeys(METHODS, "clientToServer"),
         **dict.fromkeys((*CLIENT_METHODS, *NOTIFICATIONS), "serverToClient"),
@@ -277,22 +281,22 @@ def test_every_type_that_the_meta_model_names_is_in_it_or_in_lsp() -> None:
         *found.enumerations,
         *found.type_aliases,
     ]
-    known = {it.name for it in types}
+    known = {alias.name for alias in types}
     text = msgspec.json.decode(msgspec.json.encode(metamodel.render(TABLES)))
     assert _named(text) - known <= {"LSPAny", "LSPObject"}
 
 
 def _named(part: Any) -> set[str]:
     if isinstance(part, list):
-        return set().union(*(_named(it) for it in part))
+        return set().union(*(_named(item) for item in part))
     if not isinstance(part, dict):
         return set()
     own = {part["name"]} if part.get("kind") == "reference" else set()
-    return own.union(*(_named(it) for it in part.values()))
+    return own.union(*(_named(item) for item in part.values()))
 
 
 def test_an_enumeration_of_results_supports_custom_values_and_one_of_params_alone_does_not() -> None:
-    custom = {it.name: it.supports_custom_values for it in model().enumerations}
+    custom = {enumeration.name: enumeration.supports_custom_values for enumeration in model().enumerations}
     assert custom["OriginKind"]
     assert not custom["OnConflict"]
 
@@ -302,11 +306,11 @@ def test_an_enumeration_of_results_supports_custom_values_and_one_of_params_alon
 
 def test_openrpc_has_every_method_with_an_example_and_its_errors() -> None:
     document = openrpc.render(TABLES)
-    by_name = {it["name"]: it for it in document["methods"]}
+    by_name = {method["name"]: method for method in document["methods"]}
     assert by_name.keys() == METHODS.keys()
-    for name, it in by_name.items():
-        assert it["examples"], name
-        kinds = {error["$ref"].rpartition("/")[2] for error in it["errors"]}
+    for name, item in by_name.items():
+        assert item["examples"], name
+        kinds = {error["$ref"].rpartition("/")[2] for error in item["errors"]}
         assert set(METHODS[name].errors) <= kinds <= document["components"]["errors"].keys()
 
 
@@ -332,12 +336,12 @@ def test_the_schemas_of_openrpc_accept_its_examples_and_need_no_other_file() -> 
         validators[place].validate(value)
 
     for number, method in enumerate(document["methods"]):
-        numbers = {it["name"]: at for at, it in enumerate(method["params"])}
+        numbers = {param["name"]: at for at, param in enumerate(method["params"])}
         for example in method["examples"]:
             validate(example["result"]["value"], f"/methods/{number}/result/schema")
-            for it in example["params"]:
-                if not it["name"].startswith(("x-", "_meta")):
-                    validate(it["value"], f"/methods/{number}/params/{numbers[it['name']]}/schema")
+            for param in example["params"]:
+                if not param["name"].startswith(("x-", "_meta")):
+                    validate(param["value"], f"/methods/{number}/params/{numbers[param['name']]}/schema")
     with pytest.raises(jsonschema.ValidationError):
         validate({"sessionId": 5}, "/components/schemas/SessionInfo")
 
@@ -367,8 +371,8 @@ def _accepts_null(kind: Any) -> bool:
 
 def _references(part: Any) -> set[str]:
     if isinstance(part, list):
-        return set().union(*(_references(it) for it in part))
+        return set().union(*(_references(item) for item in part))
     if not isinstance(part, dict):
         return set()
     own = {part["$ref"]} if isinstance(part.get("$ref"), str) else set()
-    return own.union(*(_references(it) for it in part.values()))
+    return own.union(*(_references(item) for item in part.values()))

@@ -51,7 +51,7 @@ OF_MANY_SESSIONS = (t.ListedSession, t.Hit)
 @pytest.mark.parametrize("name", [*METHODS, *NOTIFICATIONS])
 def test_every_message_with_a_seq_names_its_log(name: str) -> None:
     told = METHODS[name].result if name in METHODS else NOTIFICATIONS[name].params
-    assert [it.__name__ for it in without_log(told)] == []
+    assert [item.__name__ for item in without_log(told)] == []
 
 
 def without_log(kind: Any) -> Iterator[type[msgspec.Struct]]:
@@ -105,11 +105,11 @@ def test_the_comment_behind_a_field_is_its_documentation() -> None:
 
 
 def test_the_working_state_the_views_agents_and_syncs_are_experimental_and_all_else_is_stable() -> None:
-    experimental = {it.name for it in METHODS.values() if it.stability == "experimental"}
+    experimental = {method.name for method in METHODS.values() if method.stability == "experimental"}
     rooms = ("state/", "view/", "agent/", "sync/", "blob/missing")
     assert experimental == {name for name in METHODS if name.startswith(rooms)}
-    assert {it.stability for it in NOTIFICATIONS.values()} == {"stable"}
+    assert {notification.stability for notification in NOTIFICATIONS.values()} == {"stable"}
     document = schema()
     assert {
-        name for name, it in document["methods"].items() if it["stability"] == "experimental"
+        name for name, method in document["methods"].items() if method["stability"] == "experimental"
     } == experimental
