@@ -713,7 +713,7 @@ async def test_a_large_frame_is_announced_when_it_begins_and_arrives_once() -> N
     stream = small + frames(large) + small + frames(large) + small
     await feed(connection, wire, stream)
     assert mine.notifications == ["small", "large", "small", "large", "small"]
-    assert [it for it in mine.large if isinstance(it, int)] == [len(large)] * 2
+    assert [number for number in mine.large if isinstance(number, int)] == [len(large)] * 2
     assert len(mine.large) == 4
 
 

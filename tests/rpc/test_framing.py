@@ -293,7 +293,7 @@ def test_an_announced_length_costs_no_memory_before_its_bytes_come() -> None:
 def test_a_body_that_may_be_left_out_is_and_nothing_else(
     before: list[bytes], after: list[bytes], size: int, cuts: list[int]
 ) -> None:
-    before, after = ([it[:100] for it in bodies] for bodies in (before, after))
+    before, after = ([body[:100] for body in bodies] for bodies in (before, after))
     large = b"#" * size
     stream = b"".join(encode_frame(body, "contentLength") for body in [*before, large, *after])
     framer = Framer(max_frame=100, skips=lambda head: head.startswith(b"#"))
