@@ -18,7 +18,7 @@ from support.dialects import jsonl
 from support.shared import started
 
 AGENTS = list(NATIVE_WRITERS)
-FILES = [it for it in AGENTS if table.AGENTS[it].new_file is not None]
+FILES = [agent for agent in AGENTS if table.AGENTS[agent].new_file is not None]
 """The agents that have a file for each session."""
 NATIVE_ID = "11111111-2222-4333-8444-555555555555"
 
@@ -28,7 +28,7 @@ async def told(daemon: Running, cwd: str) -> tuple[Peer, str, list[str]]:
     Path(cwd).mkdir(parents=True, exist_ok=True)
     peer, session = await started(daemon, cwd, title="Flaky")
     made = await peer.append(session, user("Why?"), assistant("A race."), user("Sure?"), assistant("Yes."))
-    return peer, session, [it["id"] for it in made["entries"]]
+    return peer, session, [entry["id"] for entry in made["entries"]]
 
 
 def home(tmp_path: Path) -> dict[str, str]:
@@ -102,7 +102,7 @@ async def test_the_folder_is_the_real_one(memory: Running, tmp_path: Path) -> No
     found = await resumed(peer, session, tmp_path, agent="claude-code", cwd=str(tmp_path / "link"))
     assert found["cwd"] == os.path.realpath(tmp_path / "work")
     lines = [json.loads(line) for line in Path(found["path"]).read_text(encoding="utf-8").splitlines()]
-    assert {it["cwd"] for it in lines if "cwd" in it} == {found["cwd"]}
+    assert {line["cwd"] for line in lines if "cwd" in line} == {found["cwd"]}
 
 
 async def test_a_variable_of_the_client_moves_the_place(memory: Running, tmp_path: Path) -> None:
@@ -189,7 +189,8 @@ async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path:
     first = await resumed(peer, session, tmp_path, agent="opencode")
     assert first["importArgv"] == ["opencode", "import", first["path"]]
     messages = [
-        it["info"]["id"] for it in json.loads(Path(first["path"]).read_text(encoding="utf-8"))["messages"]
+        message["info"]["id"]
+        for message in json.loads(Path(first["path"]).read_text(encoding="utf-8"))["messages"]
     ]
     database = tmp_path / "home/.local/share/opencode/opencode.db"
     database.parent.mkdir(parents=True)
@@ -198,7 +199,7 @@ async def test_a_session_of_opencode_is_imported_once(memory: Running, tmp_path:
         connection.execute("CREATE TABLE message(id, session_id, time_created, time_updated, data)")
         columns = "id, parent_id, slug, directory, title, version, revert, time_created, time_updated"
         connection.execute(f"CREATE TABLE session({columns})")
-        rows = [(it, first["nativeSessionId"], 0, 0, "{}") for it in messages]
+        rows = [(message, first["nativeSessionId"], 0, 0, "{}") for message in messages]
         connection.executemany("INSERT INTO message VALUES(?, ?, ?, ?, ?)", rows)
     again = await resumed(peer, session, tmp_path, agent="opencode")
     assert (again["nativeSessionId"], again["importArgv"]) == (first["nativeSessionId"], None)
@@ -273,10 +274,10 @@ async def test_a_copy_is_listed_only_when_its_agent_has_gone_on_with_it(
     peer, session = await imported(memory, claude_file(tmp_path))
     copy = Path((await resumed(peer, session, tmp_path, agent="codex"))["path"])
     found = await peer.call("session/import", path=str(copy))
-    assert (found["sessions"], [it["path"] for it in found["skipped"]]) == ([], [str(copy)])
-    assert [it["sessionId"] for it in await listed(peer)] == [session]
+    assert (found["sessions"], [row["path"] for row in found["skipped"]]) == ([], [str(copy)])
+    assert [item["sessionId"] for item in await listed(peer)] == [session]
     there = await went_on(peer, copy, answered("In the reeds.", "2026-02-01T00:00:00.000Z"))
-    assert [it["sessionId"] for it in await listed(peer)] == [there, session]
+    assert [item["sessionId"] for item in await listed(peer)] == [there, session]
 
 
 async def test_a_copy_is_read_where_its_source_is_not(memory: Running, tmp_path: Path) -> None:
@@ -284,7 +285,7 @@ async def test_a_copy_is_read_where_its_source_is_not(memory: Running, tmp_path:
     copy = Path((await resumed(peer, session, tmp_path, agent="codex"))["path"])
     await peer.call("session/delete", sessionId=session)
     [read] = (await peer.call("session/import", path=str(copy)))["sessions"]
-    assert [it["sessionId"] for it in await listed(peer)] == [read["sessionId"]]
+    assert [item["sessionId"] for item in await listed(peer)] == [read["sessionId"]]
 
 
 async def test_a_session_that_was_handed_over_is_one_row_with_its_lineage(
@@ -303,18 +304,18 @@ async def test_a_session_that_was_handed_over_is_one_row_with_its_lineage(
         {"agent": "claude-code", "sessionId": first}, {"agent": "codex", "sessionId": second},
         {"agent": "claude-code", "sessionId": third},
     ]  # fmt: skip
-    rows = {it["sessionId"]: it["origin"].get("lineage") for it in await listed(peer)}
+    rows = {session["sessionId"]: session["origin"].get("lineage") for session in await listed(peer)}
     assert rows == {first: None, second: steps[:1], third: steps[:2]}
     page = await peer.call("session/list", foldLineages=True, withTotal=True)
-    assert [it["sessionId"] for it in page["sessions"]] == [third]
+    assert [session["sessionId"] for session in page["sessions"]] == [third]
     assert (page["totalCount"], page["lineages"]) == (1, {third: steps[:2]})
     assert "lineages" not in await peer.call("session/list")
     await peer.call("session/append", sessionId=first, entries=[user("Once more")])
     page = await peer.call("session/list", foldLineages=True)
-    assert [it["sessionId"] for it in page["sessions"]] == [first], "the last one that was written"
+    assert [session["sessionId"] for session in page["sessions"]] == [first], "the last one that was written"
     assert page["lineages"][first] == steps[1:]
     await peer.call("session/delete", sessionId=first)
-    assert [it["sessionId"] for it in await listed(peer, foldLineages=True)] == [third]
+    assert [session["sessionId"] for session in await listed(peer, foldLineages=True)] == [third]
 
 
 async def test_a_copy_has_the_version_of_the_agent_that_writes_here(memory: Running, tmp_path: Path) -> None:
@@ -322,7 +323,9 @@ async def test_a_copy_has_the_version_of_the_agent_that_writes_here(memory: Runn
     peer, session = await imported(memory, path)
     theirs = tmp_path / "home/.claude/projects/-other/5e55104d-0000-4000-8000-000000000009.jsonl"
     theirs.parent.mkdir(parents=True)
-    lines = [json.loads(it) | {"version": "77.1.0"} for it in path.read_text(encoding="utf-8").splitlines()]
+    lines = [
+        json.loads(line) | {"version": "77.1.0"} for line in path.read_text(encoding="utf-8").splitlines()
+    ]
     theirs.write_bytes(jsonl(*lines))
     await peer.call("session/import", path=str(theirs))
     found = await resumed(peer, session, tmp_path, agent="claude-code", leafId="a-1")

@@ -41,7 +41,7 @@ async def test_a_client_that_cannot_tell_absent_from_null_says_where_in_words(
     below = await peer.append(session_id, user("e"), placement="parent", **{**empty, "parentId": first})
     names = [*ids(at_leaf), *ids(root), *ids(below)]
     entries = await stored(peer, session_id, *names)
-    assert [it["parentId"] for it in entries] == [second, None, first]
+    assert [entry["parentId"] for entry in entries] == [second, None, first]
 
 
 async def test_a_placement_that_contradicts_the_parent_is_refused(daemon: Running, cwd: str) -> None:
@@ -247,7 +247,8 @@ async def test_of_many_who_expect_the_same_leaf_one_wins(daemon: Running, cwd: s
     await peer.append(session_id, user("1", id="a"))
     peers = [await daemon.attach() for _ in range(8)]
     results = await asyncio.gather(
-        *(it.append(session_id, user("2"), expectedLeafId="a") for it in peers), return_exceptions=True
+        *(client.append(session_id, user("2"), expectedLeafId="a") for client in peers),
+        return_exceptions=True,
     )
     kinds = [getattr(result, "kind", "won") for result in results]
     assert sorted(kinds) == ["leafConflict"] * 7 + ["won"]
@@ -307,9 +308,9 @@ async def test_a_leaf_draft_moves_the_leaf_and_hangs_on_its_target(daemon: Runni
     assert (result["leafId"], ids(result)) == ("c", ["move", "c"])
     move, c = await stored(peer, session_id, "move", "c")
     assert (move["parentId"], c["parentId"]) == ("a", "a")
-    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+    await peer.until(lambda client: client.seqs() == [1, 2, 3, 4])
     assert (await peer.append(session_id, {"type": "leaf", "targetId": None}))["leafId"] is None
-    await peer.until(lambda it: bool(it.told("session/leafMoved")))
+    await peer.until(lambda client: bool(client.told("session/leafMoved")))
     assert peer.told("session/leafMoved")[-1] == {
         "sessionId": session_id, "leafId": None, "previousLeafId": "c", "logId": result["logId"], "seq": 5,
         "origin": peer.told("session/appended")[0]["origin"],
@@ -466,7 +467,7 @@ async def test_a_thousand_appends_of_eight_clients_to_a_closed_session_keep_each
         "session/subscribe", sessionId=session_id, after=await reader.position(session_id, 2)
     )
     await asyncio.gather(opening, *appends)
-    await reader.until(lambda it: it.seqs()[-1:] == [1002])
+    await reader.until(lambda client: client.seqs()[-1:] == [1002])
     assert reader.seqs() == list(range(3, 1003))
     said = [
         entry["message"]["content"] for note in reader.told("session/appended") for entry in entries_of(note)
@@ -479,7 +480,7 @@ async def test_a_thousand_appends_of_eight_clients_to_a_closed_session_keep_each
 async def close_everywhere(daemon: Running, session_id: str) -> None:
     """Make the daemon let go of a session, as if nobody had used it for long; as a process it stays open."""
     if daemon.hub is not None:
-        [live] = [it for it in daemon.hub.sessions.all() if it.session_id == session_id]
+        [live] = [session for session in daemon.hub.sessions.all() if session.session_id == session_id]
         live.holders.clear()
         await daemon.hub.sessions.close_session(live)
         assert daemon.hub.sessions.cached(session_id) is None
@@ -507,8 +508,8 @@ async def test_replies_and_lines_come_in_the_order_of_the_log(daemon: Running, c
         calls = [peer.append(session_id, user("x"), durability=how) for how in ("synced", "written") * 10]
         results = await asyncio.gather(*calls)
         assert [result["lastSeq"] for result in results] == list(range(turn * 20 + 1, turn * 20 + 21))
-    await peer.until(lambda it: it.seqs() == list(range(1, 101)))
-    pairs = [it for it in peer.order if it in ("reply", "session/appended")][1:]
+    await peer.until(lambda client: client.seqs() == list(range(1, 101)))
+    pairs = [text for text in peer.order if text in ("reply", "session/appended")][1:]
     assert pairs == ["reply", "session/appended"] * 100
 
 
@@ -544,7 +545,7 @@ async def test_a_body_reaches_file_and_readers_byte_for_byte(
     raw = await peer.raw("session/entries", sessionId=session_id, entryIds=["a"])
     assert line in raw
     assert line in await peer.raw("session/path", sessionId=session_id)
-    await peer.until(lambda it: len(it.bodies) == 1)
+    await peer.until(lambda client: len(client.bodies) == 1)
     assert line in peer.bodies[0]
     again = await peer.call("session/append", sessionId=session_id, entries=[draft])
     assert statuses(again) == ["duplicate"]
@@ -613,7 +614,7 @@ async def test_a_flush_waits_for_every_append_before_it(daemon: Running, cwd: st
 
 
 def call(name: str, *calls: str) -> dict[str, Any]:
-    blocks = [{"type": "toolCall", "id": it, "name": "read", "arguments": {}} for it in calls]
+    blocks = [{"type": "toolCall", "id": text, "name": "read", "arguments": {}} for text in calls]
     return {"type": "message", "id": name, "message": {"role": "assistant", "content": blocks}}
 
 

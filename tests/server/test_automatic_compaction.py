@@ -41,7 +41,7 @@ async def turn(peer: Peer, session_id: str, used: int, **more: Any) -> str:
 
 
 async def told(peer: Peer, count: int = 1) -> list[dict[str, Any]]:
-    await peer.until(lambda it: len(it.told(NOTE)) >= count)
+    await peer.until(lambda client: len(client.told(NOTE)) >= count)
     return peer.told(NOTE)
 
 
@@ -53,7 +53,7 @@ async def settled(peer: Peer, session_id: str) -> None:
 
 async def compacted(peer: Peer, session_id: str) -> list[dict[str, Any]]:
     """The compactions of a session that the client watches, as soon as there is one."""
-    await peer.until(lambda it: any(_is_compaction(note) for note in it.told("session/appended")))
+    await peer.until(lambda client: any(_is_compaction(note) for note in client.told("session/appended")))
     return await compactions(peer, session_id)
 
 
@@ -191,16 +191,17 @@ async def test_several_terminals_at_once_cause_one_compaction(daemon: Running, c
     peer, session_id = await looked_after(daemon, cwd)
     for writer in (first, second):
         await writer.peer.call("session/open", sessionId=session_id)
-    await asyncio.gather(*(turn(it, session_id, FULL) for it in (first.peer, second.peer, peer)))
+    await asyncio.gather(*(turn(client, session_id, FULL) for client in (first.peer, second.peer, peer)))
     asked = [
-        asyncio.ensure_future(it.peer.call("session/compact", sessionId=session_id)) for it in (first, second)
+        asyncio.ensure_future(item.peer.call("session/compact", sessionId=session_id))
+        for item in (first, second)
     ]
     await first.peer.call("server/status")
     await first.asked()
     first.answer("Once.")
     done = await asyncio.gather(*asked, return_exceptions=True)
-    refusals = [it for it in done if isinstance(it, Refused)]
-    assert all(it.kind == "nothingToCompact" for it in refusals)
+    refusals = [item for item in done if isinstance(item, Refused)]
+    assert all(refusal.kind == "nothingToCompact" for refusal in refusals)
     await settled(peer, session_id)
     assert len(await compacted(peer, session_id)) == 1
     assert second.peer.asked == []

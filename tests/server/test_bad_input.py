@@ -25,7 +25,7 @@ async def is_unharmed(peer: Peer, session_id: str) -> None:
     """Another client is served as if nothing had happened."""
     before = (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"]
     assert (await peer.append(session_id, user("still here")))["lastSeq"] == before + 1
-    await peer.until(lambda it: before + 1 in it.seqs())
+    await peer.until(lambda client: before + 1 in client.seqs())
 
 
 # --- frames ------------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ async def test_a_page_of_ids_is_bounded(memory: Running, cwd: str) -> None:
     first = await peer.call("session/entries", sessionId=session_id, entryIds=ids, limit=1000)
     assert len(first["items"]) < 5
     rest = await peer.call("session/entries", sessionId=session_id, entryIds=ids, cursor=first["nextCursor"])
-    assert [it["id"] for it in entries_of(first) + entries_of(rest)] == ids[
+    assert [entry["id"] for entry in entries_of(first) + entries_of(rest)] == ids[
         : len(seqs_of(first)) + len(seqs_of(rest))
     ]
 
@@ -439,7 +439,7 @@ async def test_a_file_that_is_no_session_is_refused_and_left_as_it_is(
         assert refused.details["byteOffset"] >= 0
         assert refused.details["line"] >= 1
     assert path.read_bytes() == NO_SESSION[name]
-    assert [it.name for it in folder.iterdir()] == ["file.jsonl"]
+    assert [file.name for file in folder.iterdir()] == ["file.jsonl"]
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -475,7 +475,7 @@ async def test_an_odd_file_is_read_and_reported_and_left_as_it_is(
     assert len(opened.get("problems", [])) == opened["session"]["problemCount"]
     assert bool(opened.get("problems")) == (name in REPORTED)
     assert path.read_bytes() == data
-    assert [it.name for it in folder.iterdir()] == ["file.jsonl"]
+    assert [file.name for file in folder.iterdir()] == ["file.jsonl"]
 
 
 @pytest.mark.parametrize(

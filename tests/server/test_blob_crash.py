@@ -43,7 +43,7 @@ async def test_a_crash_between_blob_and_line_leaves_a_blob_that_nobody_names(tmp
         path = await peer.call("session/path", sessionId=session_id)
         found = await peer.call("blob/collect", graceMs=0)
         assert [entry.get("id") for entry in entries_of(path)].count("q1") == 0
-        assert [it["hash"] for it in found["removed"]] == [hashlib.sha256(picture).hexdigest()]
+        assert [blob["hash"] for blob in found["removed"]] == [hashlib.sha256(picture).hexdigest()]
         again = await peer.append(session_id, shows(picture, "q1"))
         assert again["entries"][0]["status"] == "created"
         assert (await peer.call("blob/collect", graceMs=0))["removed"] == []
@@ -96,7 +96,9 @@ async def test_every_acknowledged_picture_is_there_after_a_kill() -> None:
         for _ in range(6):
             daemon = joined(home)
             peers = [await daemon.attach() for _ in senders]
-            working = [asyncio.create_task(it.work(at)) for it, at in zip(senders, peers, strict=True)]
+            working = [
+                asyncio.create_task(sender.work(at)) for sender, at in zip(senders, peers, strict=True)
+            ]
             async with asyncio.timeout(BOUND):
                 await asyncio.gather(*(sender.began.wait() for sender in senders))
             await asyncio.sleep(0.02 + chance.random() * 0.1)

@@ -64,7 +64,7 @@ def make_old(daemon: Running, *digests: str) -> None:
 
 
 async def removed(peer: Peer, **params: Any) -> list[str]:
-    return [it["hash"] for it in (await peer.call("blob/collect", **params))["removed"]]
+    return [item["hash"] for item in (await peer.call("blob/collect", **params))["removed"]]
 
 
 # --- put and get -------------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ async def test_a_dry_run_says_what_would_go_and_moves_nothing(daemon: Running) -
         len(DATA),
         time.strftime("%Y", time.gmtime(LONG_AGO)),
     )
-    assert {name: it for name, it in found.items() if name not in ("removed", "duplicate")} == {
+    assert {name: blob for name, blob in found.items() if name not in ("removed", "duplicate")} == {
         "removedCount": 1, "removedBytes": len(DATA), "keptCount": 1, "keptBytes": 5, "missing": [],
         "missingCount": 0, "truncated": False, "trashPath": None, "dryRun": True,
     }  # fmt: skip
@@ -182,7 +182,7 @@ async def test_a_collection_of_many_names_the_first_and_counts_all(
         found = await peer.call("blob/collect", graceMs=0, dryRun=dry_run)
         assert (len(found["removed"]), found["removedCount"], found["removedBytes"]) == (2, 3, 27)
         assert (len(found["missing"]), found["missingCount"], found["truncated"]) == (2, 3, True)
-    assert not any(blob_file(near, it).exists() for it in unnamed)
+    assert not any(blob_file(near, text).exists() for text in unnamed)
 
 
 async def test_collected_blobs_lie_in_the_trash_with_a_note(daemon: Running) -> None:
@@ -295,7 +295,7 @@ async def test_no_blob_that_is_named_is_collected_while_others_append(near: Runn
     for session_id in sessions:
         await peer.append(session_id, user("hello"), assistant("hi"))
     pictures = [png(30, 30, seed=n) for n in range(12)]
-    names = [hashlib.sha256(it).hexdigest() for it in pictures]
+    names = [hashlib.sha256(picture).hexdigest() for picture in pictures]
     for picture in pictures:
         await put(peer, picture)
     done = False
@@ -341,7 +341,7 @@ async def test_a_collection_that_is_given_up_moves_nothing(near: Running) -> Non
     collecting = asyncio.ensure_future(
         refusal(peer.call("blob/collect", dryRun=False, workDoneToken="blobs-1"))
     )
-    await peer.until(lambda it: len(it.told("$/progress")) > 1)
+    await peer.until(lambda client: len(client.told("$/progress")) > 1)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
     assert (await collecting).kind == "canceled"
     gate.set()

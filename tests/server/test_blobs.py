@@ -152,7 +152,7 @@ async def test_subscribers_receive_the_lines_as_they_are_stored(near: Running) -
     session_id = await session(peer)
     await subscriber.call("session/subscribe", sessionId=session_id)
     await peer.append(session_id, shows())
-    await subscriber.until(lambda it: bool(it.told("session/appended")))
+    await subscriber.until(lambda client: bool(client.told("session/appended")))
     (note,) = subscriber.told("session/appended")
     assert entries_of(note)[0]["message"]["content"][1]["data"] == REFERENCE
 
@@ -161,7 +161,9 @@ async def test_appends_with_and_without_images_keep_their_order(near: Running) -
     peer = await near.attach()
     session_id = await session(peer)
     drafts = [shows(png(40, 40, seed=n)) if n % 3 == 0 else user(f"{n}") for n in range(30)]
-    await asyncio.gather(*(peer.append(session_id, {**it, "id": f"e{n}"}) for n, it in enumerate(drafts)))
+    await asyncio.gather(
+        *(peer.append(session_id, {**draft, "id": f"e{n}"}) for n, draft in enumerate(drafts))
+    )
     entries = await stored(peer, session_id)
     assert [entry["id"] for entry in entries] == [f"e{n}" for n in range(30)]
     assert [entry["parentId"] for entry in entries] == [None, *(f"e{n}" for n in range(29))]
@@ -390,7 +392,10 @@ async def test_entries_added_to_an_imported_session_have_their_images_in_their_l
     for name in (HASH, digest):
         (near.home / ".omp" / "agent" / "blobs" / name).unlink()
     context = await peer.call("session/context", sessionId=grown["sessionId"])
-    assert [it["content"] for it in messages_of(context)] == [[image_block(IMAGE)], [image_block(other)]]
+    assert [message["content"] for message in messages_of(context)] == [
+        [image_block(IMAGE)],
+        [image_block(other)],
+    ]
 
 
 # --- where images stay in the line -------------------------------------------------------------------------
@@ -442,10 +447,10 @@ async def test_a_session_with_images_in_blobs_stays_readable_when_images_stay_in
         peer = await now.attach()
         await peer.append(name, {**draft, "id": "q"})
         stored = entries_of(await peer.call("session/entries", sessionId=name, resolveBlobs=False))
-        images = [it["message"]["content"][0]["data"] for it in stored if it["id"] in ("p", "q")]
+        images = [entry["message"]["content"][0]["data"] for entry in stored if entry["id"] in ("p", "q")]
         assert (images[0].startswith("blob:sha256:"), images[1]) == (True, block["data"])
         seen = messages_of(await peer.call("session/context", sessionId=name))
-        assert [it["content"][0] for it in seen if it["role"] == "user"] == [block, block]
+        assert [message["content"][0] for message in seen if message["role"] == "user"] == [block, block]
 
 
 @pytest.mark.parametrize("kind", ["in memory", "with a title slot"])
@@ -483,7 +488,7 @@ async def test_a_session_taken_from_oh_my_pi_has_its_images_in_its_lines(tmp_pat
                 made = forked["session"]
                 assert not forked["missingBlobs"]
         path = (await peer.call("session/info", sessionId=made["sessionId"]))["session"]["path"]
-        stored = next(it for it in lines_of(Path(path)) if it.get("type") == "message")
+        stored = next(line for line in lines_of(Path(path)) if line.get("type") == "message")
         assert stored["message"]["content"] == [image_block(IMAGE)]
         assert blobs_of(plain) == {}
         assert REFERENCE in source.read_text(encoding="utf-8")
@@ -502,7 +507,7 @@ async def test_an_import_with_images_in_its_lines_grows_and_is_known_again(tmp_p
         (again,) = (await peer.call("session/import", path=str(file)))["sessions"]
         assert (again["status"], again["sessionId"]) == ("unchanged", made["sessionId"])
         context = await peer.call("session/context", sessionId=made["sessionId"])
-        assert [it["content"] for it in messages_of(context)] == [[image_block(IMAGE)]] * 2
+        assert [message["content"] for message in messages_of(context)] == [[image_block(IMAGE)]] * 2
         assert blobs_of(plain) == {}
 
 
@@ -517,7 +522,7 @@ async def test_an_image_that_nobody_has_keeps_its_reference_and_is_named(tmp_pat
             assert forked["missingBlobs"] == [HASH]
         assert REFERENCE in Path(forked["session"]["path"]).read_text(encoding="utf-8")
         (made,) = (await peer.call("session/import", path=str(file)))["sessions"]
-        assert [REFERENCE in it["message"] for it in made["problems"]] == [True]
+        assert [REFERENCE in problem["message"] for problem in made["problems"]] == [True]
 
 
 async def test_a_fork_puts_images_into_its_lines_and_leaves_cut_texts_cut(tmp_path: Path) -> None:
@@ -530,7 +535,7 @@ async def test_a_fork_puts_images_into_its_lines_and_leaves_cut_texts_cut(tmp_pa
     async with running(tmp_path) as now:
         peer = await now.attach()
         fork = (await peer.call("session/fork", sessionId=name))["session"]
-        stored = next(it for it in lines_of(Path(fork["path"])) if it.get("id") == "p")
+        stored = next(line for line in lines_of(Path(fork["path"])) if line.get("id") == "p")
         seen, cut = stored["message"]["content"]
         assert seen == image
         assert len(cut["text"]) == 500_000

@@ -70,7 +70,7 @@ async def test_a_byte_changed_anywhere_is_never_sent_as_an_entry(tmp_path: Path,
                 assert (told == "answered") == (b'\n{"type":"message","id":"new"' in path.read_bytes())
             await outcome(peer, "session/delete", sessionId=name)
         listed = await other.call("session/list")
-        assert "somebody-else" in [it["sessionId"] for it in listed["sessions"]]
+        assert "somebody-else" in [session["sessionId"] for session in listed["sessions"]]
         await other.append("somebody-else", user("goes on"))
 
 
@@ -81,13 +81,15 @@ async def test_opening_a_changed_file_again_reads_its_present_content(tmp_path: 
         overwrite(path, path.read_bytes().index(b'{"type":"message","id":"u2"'), b"x")
         assert (await refusal(peer.call("session/entries", sessionId="session-a"))).kind == "foreignWriter"
         status = await peer.call("server/status")
-        assert [it["writeBlock"]["reason"] for it in status["blockedSessions"]] == ["replaced"]
+        assert [session["writeBlock"]["reason"] for session in status["blockedSessions"]] == ["replaced"]
         listed = await peer.call("session/list")
-        assert [it["problemCount"] for it in listed["sessions"]] == [2], "the list says what the file is now"
+        assert [session["problemCount"] for session in listed["sessions"]] == [2], (
+            "the list says what the file is now"
+        )
         opened = await peer.call("session/open", sessionId="session-a")
-        assert {it["kind"] for it in opened["problems"]} == {"damagedLine", "missingParent"}
+        assert {problem["kind"] for problem in opened["problems"]} == {"damagedLine", "missingParent"}
         entries = await peer.call("session/entries", sessionId="session-a")
-        assert [it["id"] for it in entries_of(entries)] == ["u1", "a1", "a2"]
+        assert [entry["id"] for entry in entries_of(entries)] == ["u1", "a1", "a2"]
         assert (await peer.append("session-a", user("on")))["lastSeq"] == 5
 
 

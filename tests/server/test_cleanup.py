@@ -34,7 +34,7 @@ def make_old(path: str | Path, days: int) -> None:
 
 
 def names(found: list[dict[str, Any]]) -> list[str]:
-    return [it["session"]["sessionId"] for it in found]
+    return [session["session"]["sessionId"] for session in found]
 
 
 async def test_a_cleanup_is_a_dry_run_by_default(memory: Running, cwd: str) -> None:
@@ -49,9 +49,9 @@ async def test_a_cleanup_is_a_dry_run_by_default(memory: Running, cwd: str) -> N
     assert Path(old["path"]).exists()
     done = await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=False)
     assert Path(done["removed"][0]["trashPath"]).read_bytes() == before
-    await other.until(lambda it: bool(it.told("session/deleted")))
-    assert [it["sessionId"] for it in other.told("session/deleted")] == ["session-old"]
-    assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [
+    await other.until(lambda client: bool(client.told("session/deleted")))
+    assert [notification["sessionId"] for notification in other.told("session/deleted")] == ["session-old"]
+    assert [session["sessionId"] for session in (await peer.call("session/list", cwd=cwd))["sessions"]] == [
         "session-new"
     ]
     assert names((await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000))["removed"]) == []
@@ -73,7 +73,7 @@ async def test_of_too_many_sessions_with_a_tag_the_newest_stay(memory: Running, 
         )
     said = await peer.call("session/cleanup", maxSessions=1)
     assert names(said["removed"]) == ["session-3", "session-2", "session-1"]
-    assert {it["limit"] for it in said["removed"]} == {"count"}
+    assert {session["limit"] for session in said["removed"]} == {"count"}
     done = await peer.call("session/cleanup", maxSessions=1, tags=["even", "odd"], dryRun=False)
     assert names(done["removed"]) == ["session-2"]
     assert (await peer.call("session/list", cwd=cwd, withTotal=True))["totalCount"] == 3
@@ -118,12 +118,12 @@ async def test_sessions_in_use_or_labeled_or_read_only_are_skipped(
     for path in (sessions["labeled"]["path"], newer):
         make_old(path, 100)
     found = await peer.call("session/cleanup", maxAgeMs=30 * DAY * 1_000, dryRun=dry_run)
-    assert {it["session"]["sessionId"]: it["reason"] for it in found["skipped"]} == {
+    assert {session["session"]["sessionId"]: session["reason"] for session in found["skipped"]} == {
         "session-open": "open", "session-watched": "open", "session-held": "open",
         "session-labeled": "labeled", "session-newer": "readOnly",
     }  # fmt: skip
     assert names(found["removed"]) == ["session-plain"]
-    assert all(Path(it["path"]).exists() for name, it in sessions.items() if name != "plain")
+    assert all(Path(session["path"]).exists() for name, session in sessions.items() if name != "plain")
 
 
 async def test_drafts_and_folders_of_other_programs_are_not_considered(tmp_path: Path, cwd: str) -> None:

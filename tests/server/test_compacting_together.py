@@ -40,7 +40,7 @@ async def test_two_clients_that_compact_at_once_get_one_compaction(daemon: Runni
     await other.call("server/status")
     writer.answer("For all.")
     done = await asyncio.gather(first, second, third)
-    assert all(it == done[0] for it in done)
+    assert all(item == done[0] for item in done)
     assert [entry["id"] for entry in await compactions(peer, session_id)] == [done[0]["recordId"]]
     assert len(writer.peer.asked) == 1
 

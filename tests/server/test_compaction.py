@@ -190,7 +190,7 @@ async def test_a_summary_that_is_given_for_a_short_session_is_used(memory: Runni
     assert (result["summary"], result["summarizedBy"]) == ("Of herons.", "given")
     context = messages_of(await peer.call("session/context", sessionId=session_id))
     assert (context[0]["role"], context[0]["summary"]) == ("compactionSummary", "Of herons.")
-    assert [it["role"] for it in context[1:]] == ["user", "assistant"]  # the last turn is kept
+    assert [message["role"] for message in context[1:]] == ["user", "assistant"]  # the last turn is kept
     refused = await refusal(peer.call("session/compact", sessionId=session_id))
     assert refused.kind == "nothingToCompact"
 
@@ -251,7 +251,7 @@ async def test_a_session_that_cannot_be_written_is_refused_before_anybody_writes
 async def test_a_reply_comes_before_what_it_caused(daemon: Running, cwd: str) -> None:
     peer, session_id = await talk(daemon, cwd)
     await peer.call("session/compact", sessionId=session_id, summary="S", settings=SMALL)
-    await peer.until(lambda it: any(seq == 21 for seq in it.seqs()))
+    await peer.until(lambda client: any(seq == 21 for seq in client.seqs()))
     assert peer.order[-2:] == ["reply", "session/appended"]
 
 

@@ -32,7 +32,7 @@ async def parted(daemon: Running, cwd: str) -> tuple[Peer, str, list[str]]:
     """A question with two answers; the first changed a file, the second is the leaf."""
     peer, session = await started(daemon, cwd)
     made = await peer.append(session, user("Why?"), edit("a.py"), assistant("Done."))
-    question, change, first = (it["id"] for it in made["entries"])
+    question, change, first = (entry["id"] for entry in made["entries"])
     second = (await peer.append(session, assistant("A race."), parentId=question))["entries"][0]["id"]
     return peer, session, [question, change, first, second]
 

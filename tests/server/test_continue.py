@@ -27,7 +27,7 @@ async def test_a_terminal_goes_on_with_what_it_had_last(daemon: Running, cwd: st
     assert (went["session"]["sessionId"], went["reason"]) == (mine, "breadcrumb")
     assert went["created"] is False
     await peer.append(mine, user("more"))
-    await again.until(lambda it: it.seqs() == [3])
+    await again.until(lambda client: client.seqs() == [3])
 
 
 async def test_a_breadcrumb_of_another_folder_does_not_count(daemon: Running, cwd: str) -> None:
@@ -123,8 +123,8 @@ async def test_two_terminals_that_ask_at_once_get_two_sessions(daemon: Running, 
             for n, peer in enumerate(peers)
         )
     )
-    assert len({it["session"]["sessionId"] for it in went}) == 4
-    assert sorted(it["reason"] for it in went) == ["created", "created", "recent", "recent"]
+    assert len({notification["session"]["sessionId"] for notification in went}) == 4
+    assert sorted(item["reason"] for item in went) == ["created", "created", "recent", "recent"]
 
 
 async def test_the_terminal_of_the_handshake_counts_for_all_requests(daemon: Running, cwd: str) -> None:
@@ -174,7 +174,7 @@ async def test_without_create_nothing_is_bound(daemon: Running, cwd: str) -> Non
     peer = await daemon.attach()
     older = await answered(peer, cwd)
     newer = await answered(peer, cwd)
-    looks, next_ = (terminal(it, cwd=cwd, pid=os.getpid()) for it in ("looks", "next"))
+    looks, next_ = (terminal(name, cwd=cwd, pid=os.getpid()) for name in ("looks", "next"))
     for _ in range(2):
         went = await peer.call("session/continue", cwd=cwd, create=False, terminal=looks)
         assert (went["session"]["sessionId"], went["reason"]) == (newer, "recent")
@@ -187,7 +187,7 @@ async def test_without_create_a_session_can_be_bound_that_nobody_else_holds(
 ) -> None:
     peer = await daemon.attach()
     free = await answered(peer, cwd)
-    writes, next_ = (terminal(it, cwd=cwd, pid=os.getpid()) for it in ("writes", "next"))
+    writes, next_ = (terminal(name, cwd=cwd, pid=os.getpid()) for name in ("writes", "next"))
     went = await peer.call("session/continue", cwd=cwd, create=False, bind=True, terminal=writes)
     assert went["session"]["sessionId"] == free
     for _ in range(2):  # what another has is found, and left to it
@@ -225,8 +225,8 @@ async def test_without_a_terminal_several_calls_make_one_draft(daemon: Running, 
     went = [await peers[0].call("session/continue", cwd=cwd) for _ in range(3)]
     went += await asyncio.gather(*(peer.call("session/continue", cwd=cwd) for peer in peers))
     went += await asyncio.gather(*(peer.call("session/continue", cwd=cwd + "/other") for peer in peers))
-    assert len({it["session"]["sessionId"] for it in went}) == 2
-    assert [it["created"] for it in went].count(True) == 2
+    assert len({notification["session"]["sessionId"] for notification in went}) == 2
+    assert [item["created"] for item in went].count(True) == 2
 
 
 async def test_a_draft_of_a_script_is_not_given_to_a_terminal(daemon: Running, cwd: str) -> None:
@@ -246,8 +246,8 @@ async def test_a_short_command_of_a_terminal_does_not_give_its_session_away(
     hook = terminal("pane", cwd=cwd, pid=process.pid)
     pane = terminal("pane", cwd=cwd, pid=os.getpid())
     mine = await answered(peer, cwd, terminal=hook)
-    for it in (pane, hook, terminal("pane", cwd=cwd)):
-        went = await peer.call("session/continue", cwd=cwd, terminal=it)
+    for item in (pane, hook, terminal("pane", cwd=cwd)):
+        went = await peer.call("session/continue", cwd=cwd, terminal=item)
         assert went["session"]["sessionId"] == mine
     process.kill()
     await process.wait()

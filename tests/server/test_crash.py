@@ -80,8 +80,8 @@ async def test_nothing_acknowledged_is_lost_or_doubled_when_the_daemon_is_killed
             daemon = joined(home)
             peers = [await daemon.attach() for _ in writers]
             working = [
-                asyncio.create_task(writer.work(it, chance))
-                for writer, it in zip(writers, peers, strict=True)
+                asyncio.create_task(writer.work(client, chance))
+                for writer, client in zip(writers, peers, strict=True)
             ]
             await asyncio.gather(*(writer.began.wait() for writer in writers))
             await asyncio.sleep(0.02 + chance.random() * 0.1)

@@ -70,7 +70,7 @@ async def test_a_session_that_is_deleted_and_restored_is_never_missing_and_never
             large = "x" * dice.choice([10, 30_000])
             await peers[0].append(
                 session_id,
-                *(it for _ in range(dice.choice([2, 20])) for it in (user(large), assistant(large))),
+                *(item for _ in range(dice.choice([2, 20])) for item in (user(large), assistant(large))),
             )
             if dice.random() < 0.4:
                 await peers[0].call("session/close", sessionId=session_id)

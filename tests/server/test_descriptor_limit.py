@@ -66,7 +66,7 @@ async def test_many_more_sessions_than_descriptors_are_created_held_written_read
         assert (await peer.call("session/search", query="garnet", limit=10))["hits"]
 
         others = [await daemon.attach() for _ in range(LIMIT // 4)]
-        await asyncio.gather(*(it.call("session/open", sessionId="session-0000") for it in others))
+        await asyncio.gather(*(client.call("session/open", sessionId="session-0000") for client in others))
         await in_turns(others[at % len(others)].append(name, user("more")) for at, name in enumerate(names()))
         assert set(await in_turns(entry_count(peer, name) for name in names())) == {3}
     for path in joined(tmp_path).files():
@@ -86,4 +86,4 @@ async def test_an_index_is_made_and_the_doctor_looks_under_the_limit(tmp_path: P
         found = await peer.call("session/search", query="garnet", limit=1_000, waitMs=60_000)
         assert (len(found["hits"]), found["unsearched"]["sessionCount"]) == (300, 0)
         found = await peer.call("server/doctor")
-        assert not [it for it in found["findings"] if it["severity"] == "error"]
+        assert not [finding for finding in found["findings"] if finding["severity"] == "error"]

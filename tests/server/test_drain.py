@@ -56,7 +56,7 @@ async def test_every_client_is_told_of_the_end_before_it_comes(tmp_path: Path) -
         before = datetime.now(UTC)
         await bob.call("server/drain", note="an update", timeoutMs=60_000)
         for peer in (ada, bob):
-            await peer.until(lambda it: bool(it.told("server/draining")))
+            await peer.until(lambda client: bool(client.told("server/draining")))
             [told] = peer.told("server/draining")
             assert told["note"] == "an update"
             assert timedelta(seconds=59) < datetime.fromisoformat(told["deadlineAt"]) - before
@@ -72,7 +72,7 @@ async def test_a_daemon_that_is_stopped_tells_its_clients_too(tmp_path: Path) ->
     async with asyncio.timeout(BOUND):
         await ada.is_closed.wait()
         await process.wait()
-    assert [it["note"] for it in ada.told("server/draining")] == [None]
+    assert [notification["note"] for notification in ada.told("server/draining")] == [None]
 
 
 async def test_a_second_drain_is_answered_like_the_first(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ async def canceled(at: OnADisk, peer: Peer) -> Refused:
     await asyncio.sleep(0)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
     results = await asyncio.wait_for(asking, 10)
-    [refused] = [it for it in results if isinstance(it, Refused)]
+    [refused] = [result for result in results if isinstance(result, Refused)]
     return refused
 
 
@@ -197,7 +197,7 @@ async def test_after_a_refusal_of_the_disk_the_same_append_succeeds(on_a_disk: O
         peer.append(session_id, *drafts),
         return_exceptions=True,
     )
-    assert [getattr(it, "kind", it) for it in refused] == ["storageFull"] * 3
+    assert [getattr(item, "kind", item) for item in refused] == ["storageFull"] * 3
     assert (await peer.call("session/info", sessionId=session_id))["session"]["lastSeq"] == 2
     assert (await other.append(other_id, user("unharmed")))["lastSeq"] == 1
     assert (await peer.append(session_id, *drafts))["lastSeq"] == 4
@@ -212,7 +212,7 @@ async def test_a_draft_that_cannot_be_moved_stays_a_draft_and_is_moved_later(
     assert (await refusal(peer.append(session_id, assistant("1")))).kind == "storageFailed"
     on_a_disk.disk.allow("fsync")
     assert (await peer.append(session_id, assistant("1")))["lastSeq"] == 1
-    assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
+    assert [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]] == [session_id]
 
 
 async def test_writes_are_refused_while_the_daemon_ends_and_reads_are_not(
@@ -270,7 +270,7 @@ async def test_a_client_that_leaves_in_the_middle_of_creating_leaves_a_draft_tha
             listed := (await other.call("session/list", includeDrafts=True))["sessions"]
         ):
             await asyncio.sleep(0.001)
-    assert [it["sessionId"] for it in listed] == ["left-alone"]
+    assert [session["sessionId"] for session in listed] == ["left-alone"]
     await other.call("session/open", sessionId="left-alone")
     assert (await other.call("session/close", sessionId="left-alone"))["trashId"]
 
@@ -286,8 +286,8 @@ async def test_a_cancellation_of_nothing_is_nothing(memory: Running, params: Any
 
 
 def exceptions(module: Any) -> list[type[Exception]]:
-    classes = [it for it in vars(module).values() if isinstance(it, type) and issubclass(it, Exception)]
-    return [it for it in classes if it.__module__ == module.__name__ and hasattr(it, "sentence")]
+    classes = [var for var in vars(module).values() if isinstance(var, type) and issubclass(var, Exception)]
+    return [item for item in classes if item.__module__ == module.__name__ and hasattr(item, "sentence")]
 
 
 @pytest.mark.parametrize("kind", [*exceptions(hub), *exceptions(store), *exceptions(errors)])
@@ -301,9 +301,9 @@ def test_every_exception_that_a_caller_may_meet_has_a_kind(kind: type[Exception]
 
 
 def test_every_error_kind_of_the_module_is_one_that_a_client_may_receive() -> None:
-    assert [it.name for it in KINDS.values()] == list(KINDS)
+    assert [kind.name for kind in KINDS.values()] == list(KINDS)
     assert len(set(KINDS)) == sum(
-        name.isupper() and isinstance(it, ErrorKind) for name, it in vars(kinds).items()
+        name.isupper() and isinstance(value, ErrorKind) for name, value in vars(kinds).items()
     )
 
 

@@ -21,7 +21,7 @@ async def told(daemon: Running, cwd: str) -> tuple[Peer, str, list[str]]:
     """A session with a question, two answers to it, and the leaf at the first."""
     peer, session = await started(daemon, cwd, title="Flaky", tags=["ci"])
     made = await peer.append(session, user("Why?"), assistant("A race."), user("Sure?"))
-    question, answer, doubt = (it["id"] for it in made["entries"])
+    question, answer, doubt = (entry["id"] for entry in made["entries"])
     await peer.call("session/branch", sessionId=session, entryId=answer)
     return peer, session, [question, answer, doubt]
 
@@ -36,7 +36,7 @@ async def test_an_export_can_be_imported_again(daemon: Running, cwd: str, format
     result = await peer.call("session/export", sessionId=session, format=format)
     back = imported(result["text"].encode())
     assert path_of(back)[-2:] == [question, answer]
-    assert {question, answer, doubt} <= {it.id for it in back.entries}
+    assert {question, answer, doubt} <= {entry.id for entry in back.entries}
     assert back.cwd == cwd
 
 
@@ -47,9 +47,9 @@ async def test_one_path_is_exported_with_new_parents_and_its_labels(memory: Runn
     header, *entries = lines(result["text"])
     assert header["parentSession"] == session
     assert header["id"] != session
-    assert [it["type"] for it in entries] == ["session_info", "message", "message", "label"]
-    assert [it["id"] for it in entries[1:3]] == [question, answer]
-    assert doubt not in [it["id"] for it in entries]
+    assert [entry["type"] for entry in entries] == ["session_info", "message", "message", "label"]
+    assert [entry["id"] for entry in entries[1:3]] == [question, answer]
+    assert doubt not in [entry["id"] for entry in entries]
     assert entries[3]["parentId"] == answer
 
 
@@ -72,8 +72,8 @@ async def test_a_working_state_is_exported_for_nova_and_imported_again(memory: R
     state = json.loads(result["text"])
     assert (state["current_plan"], state["tokens_used"], state["turn_count"]) == ("P", 30, 2)
     assert state["latest_artifacts"] == {"n": "/x"}
-    assert [it["decision"] for it in state["key_decisions"]] == ["d"]
-    assert {it["name"]: it["count"] for it in result["lost"]} == {"message entry": 1}
+    assert [decision["decision"] for decision in state["key_decisions"]] == ["d"]
+    assert {item["name"]: item["count"] for item in result["lost"]} == {"message entry": 1}
     source = memory.home / "state.json"
     source.write_text(json.dumps({**state, "session_id": "another-one"}), encoding="utf-8")
     back = (await peer.call("session/import", path=str(source), cwd=cwd))["sessions"][0]
@@ -110,7 +110,7 @@ async def test_a_file_is_written_for_its_owner_only_and_never_over_another(
     assert target.read_text(encoding="utf-8") == "mine"
     await peer.call("session/export", **params, overwrite=True)
     assert target.read_bytes() == written
-    assert [it.name for it in tmp_path.iterdir() if it.name.startswith(".out")] == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".out")] == []
 
 
 async def test_a_path_that_cannot_be_written_is_refused(memory: Running, cwd: str, tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_secrets_in_the_title_in_tags_and_in_keys_of_objects_are_taken_out
     )
     for format in get_args(enums.ExportFormat):
         result = await peer.call("session/export", sessionId=session, format=format)
-        assert not [it for it in (*keys, "hunter2") if it in result["text"]]
+        assert not [text for text in (*keys, "hunter2") if text in result["text"]]
     assert (await peer.call("session/info", sessionId=session))["session"]["tags"] == [keys[1]]
 
 
@@ -206,7 +206,7 @@ async def test_pictures_lie_beside_the_transcript_that_links_to_them(
     assert (await refusal(peer.call("session/export", **params))).kind == "invalidParams"
     again = await peer.call("session/export", **params, overwrite=True)
     assert again["picturePaths"] == result["picturePaths"]
-    assert sorted(it.name for it in out.iterdir()) == ["how it was.md", "how it was.pictures"]
+    assert sorted(path.name for path in out.iterdir()) == ["how it was.md", "how it was.pictures"]
 
 
 async def test_a_file_in_place_of_the_folder_of_pictures_is_unchanged(
@@ -221,20 +221,22 @@ async def test_a_file_in_place_of_the_folder_of_pictures_is_unchanged(
     taken.write_text("mine", encoding="utf-8")
     call = peer.call("session/export", sessionId=session, format="markdown", path=str(out / "x.md"))
     assert (await refusal(call)).kind == "invalidParams"
-    assert [it.name for it in out.iterdir()] == ["x.pictures"]
+    assert [path.name for path in out.iterdir()] == ["x.pictures"]
     assert taken.read_text(encoding="utf-8") == "mine"
 
 
 async def test_progress_is_reported_and_ends_before_the_response(memory: Running, cwd: str) -> None:
     peer, session, _ = await told(memory, cwd)
     await peer.call("session/export", sessionId=session, format="markdown", workDoneToken="t-1")
-    steps = [it["value"] for it in peer.told("$/progress") if it["token"] == "t-1"]
+    steps = [
+        notification["value"] for notification in peer.told("$/progress") if notification["token"] == "t-1"
+    ]
     assert [steps[0]["kind"], steps[-1]["kind"]] == ["begin", "end"]
-    shares = [it["percentage"] for it in steps if it["kind"] == "report"]
+    shares = [step["percentage"] for step in steps if step["kind"] == "report"]
     assert shares == sorted(shares)
     assert shares[-1] == 50
     assert peer.order.index("reply", peer.order.index("$/progress")) > max(
-        at for at, it in enumerate(peer.order) if it == "$/progress"
+        at for at, text in enumerate(peer.order) if text == "$/progress"
     )
 
 
@@ -248,7 +250,7 @@ async def test_many_losses_and_secrets_are_counted_and_the_first_are_listed(
     await peer.append(session, odd, *secrets)
     result = await peer.call("session/export", sessionId=session, format="go")
     assert len(result["lost"]) == 1_000
-    assert result["lostCount"] > sum(it["count"] for it in result["lost"])
+    assert result["lostCount"] > sum(item["count"] for item in result["lost"])
     assert len(result["redacted"]) == 1_000
     assert result["redactedCounts"] == {"AWS Access Key": 1_050}
     assert result["entryCount"] == 1_051

@@ -36,7 +36,7 @@ def placed(folder: Path, name: str) -> Path:
 
 def state(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Every file of a folder with its bytes and its time of modification."""
-    return {it.name: (it.read_bytes(), it.stat().st_mtime_ns) for it in folder.iterdir()}
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ async def test_files_in_a_root_are_not_listed_and_not_found_by_a_search(
     own = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(own, user("Hello there"), assistant("Hello!"))
     listed = await peer.call("session/list", includeDrafts=True)
-    assert [it["sessionId"] for it in listed["sessions"]] == [own]
+    assert [session["sessionId"] for session in listed["sessions"]] == [own]
     hits = await peer.call("session/search", query="Hello")
-    assert {it["sessionId"] for it in hits["hits"]} == {own}
+    assert {hit["sessionId"] for hit in hits["hits"]} == {own}
     refused = await refusal(peer.call("session/info", sessionId=path.stem))
     assert refused.kind == "foreignDialect"
     refused = await refusal(peer.append(path.stem, user("x")))
@@ -104,7 +104,7 @@ async def test_a_file_in_a_root_is_imported_into_a_session_of_its_own(
     info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]
     assert Path(info["path"]).parent != root
     again = await peer.call("session/import", path=str(path), cwd="/work")
-    assert [it["status"] for it in again["sessions"]] == ["unchanged"]
+    assert [listed["status"] for listed in again["sessions"]] == ["unchanged"]
     assert state(root) == before
 
 
@@ -127,15 +127,15 @@ def test_commands_refuse_the_files_and_doctor_names_the_command_that_imports_the
         assert shell("list", "--all", "--drafts", "--json").json["sessions"] == []
         for words in (("doctor", "--json"), ("doctor", "--fix", "--json"), ("doctor", str(root), "--json")):
             found = [
-                it
-                for it in shell.run(*words).json["findings"]
-                if str(it["location"]["path"]).startswith(str(root))
+                finding
+                for finding in shell.run(*words).json["findings"]
+                if str(finding["location"]["path"]).startswith(str(root))
             ]
-            assert {(Path(it["location"]["path"]).name, it["kind"]) for it in found} == {
+            assert {(Path(finding["location"]["path"]).name, finding["kind"]) for finding in found} == {
                 (name, "foreignDialect") for name in FOREIGN
             }
-            for it in found:
-                assert f"sessiond import {it['location']['path']}" in it["advice"]
+            for finding in found:
+                assert f"sessiond import {finding['location']['path']}" in finding["advice"]
     assert state(root) == before
 
 

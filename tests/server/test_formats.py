@@ -41,8 +41,8 @@ async def test_a_simple_session_of_the_go_library(daemon: Running) -> None:
     hi = {"role": "assistant", "content": [{"type": "text", "text": "Hi there!"}]}
     items = [{"id": "msg-1", "message": hello}, {"id": "msg-2", "message": hi}]
     added = await peer.append(session, *items, format="anthropic")
-    assert [it["id"] for it in added["entries"]] == ["msg-1", "msg-2"]
-    parents = [it["parentId"] for it in entries_of(await peer.call("session/path", sessionId=session))]
+    assert [entry["id"] for entry in added["entries"]] == ["msg-1", "msg-2"]
+    parents = [entry["parentId"] for entry in entries_of(await peer.call("session/path", sessionId=session))]
     assert parents == [None, "msg-1"]
     assert messages_of(await asked(peer, session, "anthropic")) == [hello, hi]
     assert messages_of(await asked(peer, session, "openai")) == [
@@ -62,7 +62,7 @@ async def test_a_complex_session_with_tools_of_the_go_library(daemon: Running) -
     call = {"type": "tool_use", "id": "call_abc", "name": "read_file", "input": {"path": "main.go"}}
     result = {"type": "tool_result", "tool_use_id": "call_abc", "content": "package main..."}
     messages = [ask, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    items = [{"id": f"m-{number}", "message": it} for number, it in enumerate(messages, 1)]
+    items = [{"id": f"m-{number}", "message": message} for number, message in enumerate(messages, 1)]
     await peer.append(session, *items, format="anthropic")
     assert messages_of(await asked(peer, session, "anthropic")) == messages
     function = {"name": "read_file", "arguments": '{"path":"main.go"}'}
@@ -80,7 +80,7 @@ async def test_a_complex_session_with_tools_of_the_go_library(daemon: Running) -
         "parts": [{"functionResponse": answer}],
     }
     agent = messages_of(await peer.call("session/context", sessionId=session))
-    assert [it["role"] for it in agent] == ["user", "assistant", "toolResult"]
+    assert [message["role"] for message in agent] == ["user", "assistant", "toolResult"]
 
 
 # --- append ---------------------------------------------------------------------------------------------------------
@@ -101,9 +101,9 @@ async def test_an_item_of_several_results_may_be_sent_again_like_any_other(daemo
     item = {"id": "m3", "message": RESULTS}
     first = await peer.append(session, item, format="anthropic")
     again = await peer.append(session, item, format="anthropic")
-    assert [it["id"] for it in first["entries"]] == ["m3", "m3-1", "m3-2"]
-    assert {it["status"] for it in again["entries"]} == {"duplicate"}
-    assert [it["seq"] for it in again["entries"]] == [it["seq"] for it in first["entries"]]
+    assert [entry["id"] for entry in first["entries"]] == ["m3", "m3-1", "m3-2"]
+    assert {entry["status"] for entry in again["entries"]} == {"duplicate"}
+    assert [entry["seq"] for entry in again["entries"]] == [entry["seq"] for entry in first["entries"]]
     other = {"id": "m3", "message": {"role": "user", "content": "Other"}}
     refused = await refusal(peer.append(session, other, format="anthropic"))
     assert refused.kind == "idReused"
@@ -304,7 +304,7 @@ async def test_openais_client_sends_the_items_of_a_context_and_its_response_is_a
     later = await asked(peer, session, "openai-responses")
     assert messages_of(later)[:-3] == messages_of(context)
     assert messages_of(later)[-3] == {"role": "assistant", "content": "A dot."}
-    assert [it["type"] for it in messages_of(later)[-2:]] == ["function_call", "function_call_output"]
+    assert [sent["type"] for sent in messages_of(later)[-2:]] == ["function_call", "function_call_output"]
 
 
 async def test_anthropics_client_sends_what_a_context_says_and_its_answer_is_appended(
@@ -347,7 +347,7 @@ async def test_googles_client_sends_what_a_context_says_and_its_answer_is_append
         "candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "modelVersion": "gemini-x",
         "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7},
     }  # fmt: skip
-    contents = [types.Content.model_validate(it) for it in messages_of(context)]
+    contents = [types.Content.model_validate(message) for message in messages_of(context)]
     options = types.HttpOptions(base_url=provider.url)
     with genai.Client(api_key="none", vertexai=False, http_options=options) as client:
         answer = client.models.generate_content(

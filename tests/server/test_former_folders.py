@@ -45,7 +45,7 @@ async def test_a_folder_of_the_same_name_is_likelier_than_one_beside_it(
     await talked(peer, tmp_path / "a" / "project")
     (tmp_path / "b" / "other").rmdir()
     (tmp_path / "a" / "project").rmdir()
-    assert [it["cwd"] for it in await former(peer, tmp_path / "b" / "project")] == [
+    assert [item["cwd"] for item in await former(peer, tmp_path / "b" / "project")] == [
         str(tmp_path / "a/project")
     ]
 
@@ -62,7 +62,7 @@ async def test_the_folder_of_the_breadcrumb_is_suggested_first(
     found = await former(
         peer, tmp_path / "b" / "project", terminal=where | {"cwd": str(tmp_path / "b/project")}
     )
-    assert [it["cwd"] for it in found] == [str(tmp_path / "far")]
+    assert [session["cwd"] for session in found] == [str(tmp_path / "far")]
 
 
 @pytest.mark.parametrize("reason", ["there", "several", "draft"])

@@ -92,7 +92,7 @@ async def test_section_13_each_step_is_the_line_that_the_document_shows(daemon: 
 async def test_section_7_1_concurrent_appends_make_one_chain(daemon: Running, cwd: str) -> None:
     peer, session = await started(daemon, cwd)
     others = [peer, await daemon.attach(), await daemon.attach()]
-    await asyncio.gather(*(it.append(session, user(f"{n}")) for n in range(10) for it in others))
+    await asyncio.gather(*(client.append(session, user(f"{n}")) for n in range(10) for client in others))
     path = entries_of(await peer.call("session/path", sessionId=session))
     assert len(path) == 30
     assert [entry["parentId"] for entry in path] == [None, *(entry["id"] for entry in path[:-1])]

@@ -29,7 +29,9 @@ async def leaves_nothing(daemon: Running, peer: Peer) -> None:
     """Let a client go, and see that nothing holds on to it."""
     server = daemon.inside
     [client] = [
-        it for it in server.clients.values() if it.origin().client_id == it.client_id and _is(it, peer)
+        client
+        for client in server.clients.values()
+        if client.origin().client_id == client.client_id and _is(client, peer)
     ]
     client_id, ref = client.client_id, weakref.ref(client)
     del client
@@ -82,7 +84,7 @@ async def test_a_client_that_waits_for_a_summary_leaves_nothing(reached: Running
     asking = asyncio.create_task(
         peer.call("session/compact", sessionId=session_id, settings=SMALL, workDoneToken="t")
     )
-    await writer.until(lambda it: bool(it.asked))
+    await writer.until(lambda client: bool(client.asked))
     await leaves_nothing(reached, peer)
     await asyncio.wait([asking])
     assert asking.exception() is not None
@@ -93,7 +95,7 @@ async def test_a_client_that_writes_a_summary_when_it_goes_leaves_nothing(reache
     peer, session_id = await talk(reached, cwd)
     writer = await introduced(reached, capabilities={"summarize": {}})
     asking = asyncio.create_task(peer.call("session/compact", sessionId=session_id, settings=SMALL))
-    await writer.until(lambda it: bool(it.asked))
+    await writer.until(lambda client: bool(client.asked))
     await leaves_nothing(reached, writer)
     await asyncio.wait([asking])
     assert asking.exception() is not None

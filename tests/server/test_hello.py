@@ -30,14 +30,16 @@ async def test_hello_and_initialize_have_the_same_options_and_describe_the_serve
         other, initializationOptions={"sessiond": {"clientId": "other", **options}}
     )
     assert by_hello == by_initialize | {"clientId": "one"}
-    rows = {it["clientId"]: it for it in (await one.call("server/clients"))["clients"]}
+    rows = {client["clientId"]: client for client in (await one.call("server/clients"))["clients"]}
     assert rows["one"]["terminal"] == rows["other"]["terminal"]
 
 
 async def test_the_description_lists_what_the_server_has(memory: Running) -> None:
     told = await (await memory.attach()).call("server/hello", clientInfo={"name": "a script"})
     assert (told["methods"], told["notifications"]) == (list(METHODS), list(NOTIFICATIONS))
-    assert told["experimental"] == [name for name, it in METHODS.items() if it.stability == "experimental"]
+    assert told["experimental"] == [
+        name for name, method in METHODS.items() if method.stability == "experimental"
+    ]
     assert told["access"] == ["read", "write", "admin"]
     assert "openai" in told["capabilities"]["context"]["formats"]
     assert "claude-code" in told["capabilities"]["import"]["formats"]
@@ -50,8 +52,8 @@ async def test_status_says_what_a_client_without_a_handshake_needs(memory: Runni
     told = await peer.call("server/hello")
     status = await silent.call("server/status")
     assert status["protocolVersions"] == [told["protocolVersion"]]
-    assert [status[it] for it in ("serverId", "epoch", "limits")] == [
-        told[it] for it in ("serverId", "epoch", "limits")
+    assert [status[name] for name in ("serverId", "epoch", "limits")] == [
+        told[name] for name in ("serverId", "epoch", "limits")
     ]
 
 
@@ -68,10 +70,14 @@ async def test_hello_names_the_client_and_applies_to_what_follows(memory: Runnin
     created = peer.send("session/create", cwd="/w", id="atlas-one")  # sent before hello is answered
     await greeting
     await created
-    await other.until(lambda it: bool(it.told("session/created")))
+    await other.until(lambda client: bool(client.told("session/created")))
     assert other.told("session/created")[0]["origin"]["clientId"] == "reporter"
     assert peer.told("session/created") == []
-    [row] = [it for it in (await peer.call("server/clients"))["clients"] if it["clientId"] == "reporter"]
+    [row] = [
+        client
+        for client in (await peer.call("server/clients"))["clients"]
+        if client["clientId"] == "reporter"
+    ]
     assert (row["name"], row["version"], row["summarizes"]) == ("report.py", "2", True)
 
 
@@ -116,7 +122,7 @@ async def test_ranges_count_what_the_client_has_chosen(memory: Running, encoding
     told = await peer.call("server/hello", positionEncodings=[encoding, "utf-16"])
     assert told["positionEncoding"] == encoding
     [hit] = (await peer.call("session/search", query="garnet"))["hits"]
-    assert [part_of(hit["snippet"], it, encoding) for it in hit["ranges"]] == ["garnet", "garnet"]
+    assert [part_of(hit["snippet"], item, encoding) for item in hit["ranges"]] == ["garnet", "garnet"]
 
 
 async def test_without_a_choice_ranges_count_utf_16_code_units(memory: Running) -> None:

@@ -35,7 +35,7 @@ PRAGMA user_version = 1;
 
 async def prompts(peer: Peer, **params: Any) -> list[str]:
     """The last prompts, once there are as many as `count` says."""
-    return [it["prompt"] for it in (await peer.call("history/list", **params))["prompts"]]
+    return [prompt["prompt"] for prompt in (await peer.call("history/list", **params))["prompts"]]
 
 
 async def until(peer: Peer, expected: list[str], **params: Any) -> None:
@@ -46,7 +46,9 @@ async def until(peer: Peer, expected: list[str], **params: Any) -> None:
 
 
 async def found(peer: Peer, query: str, **params: Any) -> list[str]:
-    return [it["prompt"] for it in (await peer.call("history/list", query=query, **params))["prompts"]]
+    return [
+        prompt["prompt"] for prompt in (await peer.call("history/list", query=query, **params))["prompts"]
+    ]
 
 
 async def test_user_messages_are_added_to_the_history(daemon: Running, cwd: str) -> None:
@@ -66,10 +68,10 @@ async def test_a_prompt_has_the_ids_of_its_session_and_its_entry(daemon: Running
     await peer.call("history/add", prompt="four", cwd=cwd)
     await until(peer, ["four", "three", "two", "one"], cwd=cwd)
     found = (await peer.call("history/list", cwd=cwd))["prompts"]
-    assert [(it["sessionId"], it["entryId"]) for it in found] == [
+    assert [(session["sessionId"], session["entryId"]) for session in found] == [
         (None, None), (other, "c"), (session_id, "b"), (session_id, "a"),
     ]  # fmt: skip
-    assert len({it["promptId"] for it in found}) == 4
+    assert len({item["promptId"] for item in found}) == 4
     assert await prompts(peer, sessionId=session_id) == ["two", "one"]
     assert await prompts(peer, sessionId=session_id, query="on", cwd=cwd) == ["one"]
     assert await prompts(peer, sessionId="nobody") == []
@@ -87,7 +89,7 @@ async def test_an_added_prompt_has_the_same_id_in_the_list(daemon: Running, cwd:
 
 async def ids_of(peer: Peer, *texts: str) -> list[str]:
     listed = (await peer.call("history/list"))["prompts"]
-    return [it["promptId"] for it in listed if it["prompt"] in texts]
+    return [item["promptId"] for item in listed if item["prompt"] in texts]
 
 
 async def test_a_deleted_prompt_is_gone_and_the_others_stay(daemon: Running, cwd: str) -> None:
@@ -142,7 +144,7 @@ async def test_the_text_of_a_deleted_prompt_is_not_left_in_the_file(tmp_path: Pa
             if number % 10 == 0:
                 await peer.call("history/add", prompt=f"hunter2 {number} " + "swordfish " * 1_000)
         secrets = (await peer.call("history/list", query="hunter2"))["prompts"]
-        deleted = await peer.call("history/delete", promptIds=[it["promptId"] for it in secrets])
+        deleted = await peer.call("history/delete", promptIds=[secret["promptId"] for secret in secrets])
         assert len(deleted["deletedIds"]) == 5
         left = b"".join(path.read_bytes() for path in tmp_path.rglob("history.db*"))
         assert (b"hunter2" in left, b"swordfish" in left, b"filler" in left) == (False, False, True)
@@ -197,7 +199,8 @@ async def test_a_deletion_with_invalid_prompt_ids_is_refused(
 
 async def test_a_prompt_that_repeats_the_one_before_is_not_added_again(daemon: Running, cwd: str) -> None:
     peer = await daemon.attach()
-    assert [(await peer.call("history/add", prompt=it, cwd=cwd))["added"] for it in ("a", "a", "b", " ", "a  ")] == [
+    texts = ("a", "a", "b", " ", "a  ")
+    assert [(await peer.call("history/add", prompt=text, cwd=cwd))["added"] for text in texts] == [
         True, False, True, False, True,
     ]  # fmt: skip
     assert await prompts(peer, cwd=cwd) == ["a", "b", "a"]
@@ -250,7 +253,7 @@ async def test_pages_hold_every_prompt_once_while_others_are_added(memory: Runni
     cursor = None
     for _ in range(4):
         page = await peer.call("history/list", query="prompt", limit=3, cursor=cursor)
-        seen += [it["prompt"] for it in page["prompts"]]
+        seen += [prompt["prompt"] for prompt in page["prompts"]]
         cursor = page["nextCursor"]
         await peer.call("history/add", prompt=f"prompt later {len(seen)}")
     assert seen == [f"prompt {number}" for number in reversed(range(10))]
@@ -276,7 +279,7 @@ async def test_imported_prompts_have_their_times_and_their_places_in_the_list(me
     cursor = None
     while not pages or cursor is not None:
         page = await peer.call("history/list", limit=1, cursor=cursor)
-        pages += [it["prompt"] for it in page["prompts"]]
+        pages += [prompt["prompt"] for prompt in page["prompts"]]
         cursor = page["nextCursor"]
     assert pages == ["now", "late", "early", "of a session"]
 

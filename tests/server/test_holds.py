@@ -93,7 +93,7 @@ async def test_the_session_of_an_ended_terminal_is_free(
     process.wait()
     async with running(tmp_path) as daemon:
         assert await went_on(daemon, "two", os.getpid()) == (left, "recent")
-    assert [it.name for it in hold_files(tmp_path)] == ["two.json"]
+    assert [file.name for file in hold_files(tmp_path)] == ["two.json"]
 
 
 @pytest.mark.parametrize("members", [{"startTime": 1}, {"bootId": "another"}, {"pid": 2**31 - 1}])
@@ -138,8 +138,8 @@ async def test_a_daemon_removes_the_files_of_ended_terminals(
     process.kill()
     process.wait()
     async with running(tmp_path):
-        await until(lambda: {it.name for it in crumbs.iterdir()} == {"tmux=3a%5@1", "old"})
-        assert [it.name for it in hold_files(tmp_path)] == ["old.json"]
+        await until(lambda: {path.name for path in crumbs.iterdir()} == {"tmux=3a%5@1", "old"})
+        assert [file.name for file in hold_files(tmp_path)] == ["old.json"]
 
 
 async def test_old_sessions_that_a_terminal_holds_are_skipped_after_a_restart(
@@ -152,7 +152,9 @@ async def test_old_sessions_that_a_terminal_holds_are_skipped_after_a_restart(
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         done = await peer.call("session/cleanup", maxAgeMs=3600 * 1_000, dryRun=True)
-        assert [(it["session"]["sessionId"], it["reason"]) for it in done["skipped"]] == [(mine, "open")]
+        assert [
+            (notification["session"]["sessionId"], notification["reason"]) for notification in done["skipped"]
+        ] == [(mine, "open")]
 
 
 def test_a_process_is_the_same_only_with_its_start_and_boot(process: subprocess.Popen[bytes]) -> None:

@@ -122,20 +122,23 @@ ABOUT_ONE: tuple[tuple[str, dict[str, Any]], ...] = (
     ("session/tree", {"filter": "all", "query": "a"}),
     ("session/context", {}),
     ("session/context", {"explain": True}),
-    *(("session/context", {"format": it}) for it in ("openai", "openai-responses", "anthropic", "google")),
+    *(("session/context", {"format": name}) for name in ("openai", "openai-responses", "anthropic", "google")),
     ("session/stats", {}),
     ("state/get", {}),
     ("session/prepareCompaction", {}),
-    *(("session/export", {"format": it}) for it in get_args(enums.ExportFormat)),
+    *(("session/export", {"format": arg}) for arg in get_args(enums.ExportFormat)),
 )  # fmt: skip
 
 
 _WHERE = {"line": 3, "character": 40}
 OF_EDITORS: tuple[tuple[str, dict[str, Any]], ...] = (
-    *((f"textDocument/{it}", {}) for it in ("documentSymbol", "foldingRange", "diagnostic")),
-    *((f"textDocument/{it}", {}) for it in ("codeLens", "documentLink")),
+    *((f"textDocument/{name}", {}) for name in ("documentSymbol", "foldingRange", "diagnostic")),
+    *((f"textDocument/{name}", {}) for name in ("codeLens", "documentLink")),
     ("textDocument/inlayHint", {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 40, "character": 0}}}),
-    *((f"textDocument/{it}", {"position": _WHERE}) for it in ("hover", "definition", "completion", "selectionRange")),
+    *(
+        (f"textDocument/{name}", {"position": _WHERE})
+        for name in ("hover", "definition", "completion", "selectionRange")
+    ),
     ("textDocument/references", {"position": _WHERE, "context": {"includeDeclaration": True}}),
     ("textDocument/codeAction", {"range": {"start": _WHERE, "end": _WHERE}, "context": {"diagnostics": []}}),
 )  # fmt: skip
@@ -171,7 +174,7 @@ async def asked_about(peer: Peer, path: Path) -> list[str]:
     return failed
 
 
-_PLACES = [it for it in fields_of(whole_session("hostile-00001")) if len(it) > 1]
+_PLACES = [field for field in fields_of(whole_session("hostile-00001")) if len(field) > 1]
 _TEXTS = st.sampled_from(
     [HALF, f"cut {HALF}", f"{HALF}{HALF}", "\udc00", "\0", "", "\u2028", "é" * 3000, "\x1b[2J"]
 )
@@ -208,7 +211,7 @@ def test_no_value_of_any_field_makes_an_answer_internal(
 
 @pytest.mark.slow
 async def test_half_an_emoji_in_any_field_makes_no_answer_internal(tmp_path: Path) -> None:
-    places = [it for it in _PLACES if isinstance(value_at(whole_session("x"), it), str)]
+    places = [place for place in _PLACES if isinstance(value_at(whole_session("x"), place), str)]
     paths = [
         write(
             tmp_path,
@@ -247,7 +250,7 @@ async def test_half_an_emoji_shows_the_rest_of_a_title_name_label_and_tag(tmp_pa
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         page = await peer.call("session/list")
-        found = {it["sessionId"]: it for it in page["sessions"]}
+        found = {session["sessionId"]: session for session in page["sessions"]}
         assert found["hostile-slot1"]["title"] == "cut \ufffd"
         assert found["hostile-slot1"]["firstPrompt"] == "prompt \ufffd"
         assert found["hostile-slot1"]["model"] == "p/m\ufffd"
@@ -256,7 +259,7 @@ async def test_half_an_emoji_shows_the_rest_of_a_title_name_label_and_tag(tmp_pa
         assert found["hostile-name1"]["cwd"] == f"{CWD}/\ufffd"
         assert page["problems"] == []
         hits = (await peer.call("session/search", query="name"))["hits"]
-        assert [it["snippet"] for it in hits] == ["name \ufffd"]
+        assert [hit["snippet"] for hit in hits] == ["name \ufffd"]
         await peer.call("session/open", sessionId="hostile-name1")
         nodes = (await peer.call("session/tree", sessionId="hostile-name1"))["nodes"]
         assert nodes[0]["label"] == "label \ufffd"
@@ -274,7 +277,7 @@ async def test_half_an_emoji_that_another_program_appends_reaches_subscribers(
         ):
             entry = line | {"id": f"f{number}", "parentId": "b", "timestamp": logs.time_of(number)}
             file.write(json.dumps(entry).encode() + b"\n")
-    await peer.until(lambda it: bool(it.told("session/changed")) and it.seqs()[-1] == 4)
+    await peer.until(lambda client: bool(client.told("session/changed")) and client.seqs()[-1] == 4)
     assert peer.told("session/changed")[-1]["session"]["title"] == "name \ufffd"
 
 
@@ -298,13 +301,18 @@ async def test_a_file_that_cannot_be_put_into_the_index_is_named_and_spoils_no_a
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         page = await peer.call("session/list")
-        assert sorted(it["sessionId"] for it in page["sessions"]) == ["hostile-00000", "hostile-00002"]
+        assert sorted(session["sessionId"] for session in page["sessions"]) == [
+            "hostile-00000",
+            "hostile-00002",
+        ]
         [problem] = page["problems"]
         assert problem["path"] == str(bad)
         assert (await peer.call("session/search", query="question"))["hits"] != []
     async with running(tmp_path) as daemon:  # another daemon finds it again, and says so again
         peer = await daemon.attach()
-        assert [it["path"] for it in (await peer.call("session/list"))["problems"]] == [str(bad)]
+        assert [found_problem["path"] for found_problem in (await peer.call("session/list"))["problems"]] == [
+            str(bad)
+        ]
     fails = False
     async with running(tmp_path) as daemon:
         page = await (await daemon.attach()).call("session/list")

@@ -17,7 +17,7 @@ from support.shared import lines_of
 
 async def stored_in(peer: Peer, session_id: str) -> list[dict[str, Any]]:
     page = await peer.call("session/entries", sessionId=session_id, limit=1_000)
-    return [dict(it) for it in entries_of(page)]
+    return [dict(entry) for entry in entries_of(page)]
 
 
 async def test_a_file_becomes_a_session_of_its_own_id_and_the_source_is_only_read(
@@ -39,7 +39,7 @@ async def test_a_file_becomes_a_session_of_its_own_id_and_the_source_is_only_rea
         assert (info["leafId"], info["messageCount"], info["tags"]) == ("turn-1", 2, ["docs"])
         assert info["createdAt"] == "2026-01-01T00:00:00.000Z"
         path = await peer.call("session/path", sessionId=session["sessionId"])
-        assert [it["id"] for it in entries_of(path)] == ["turn-0", "turn-1"]
+        assert [entry["id"] for entry in entries_of(path)] == ["turn-0", "turn-1"]
         assert (source.read_bytes(), source.stat().st_mtime_ns) == before
     finally:
         for file in daemon.files():
@@ -62,7 +62,7 @@ async def test_a_second_import_adds_nothing_and_a_grown_file_what_is_new(
     assert (grown["status"], grown["addedCount"], grown["sessionId"]) == ("grown", 3, first["sessionId"])
     info = (await peer.call("session/info", sessionId=first["sessionId"]))["session"]
     assert info["leafId"] == "turn-3"
-    found = {it["id"]: it["parentId"] for it in await stored_in(peer, first["sessionId"])}
+    found = {entry["id"]: entry["parentId"] for entry in await stored_in(peer, first["sessionId"])}
     assert (found["turn-2"], found["turn-3"]) == ("turn-1", "turn-2")
     assert (await imported(peer, source))["status"] == "unchanged"
 
@@ -77,7 +77,7 @@ async def test_the_leaf_stays_in_a_session_that_was_continued_here(memory: Runni
     info = (await peer.call("session/info", sessionId=session_id))["session"]
     assert info["leafId"] == here["id"]
     path = await peer.call("session/path", sessionId=session_id, leafId="turn-3")
-    assert [it["id"] for it in entries_of(path)] == ["turn-0", "turn-1", "turn-2", "turn-3"]
+    assert [entry["id"] for entry in entries_of(path)] == ["turn-0", "turn-1", "turn-2", "turn-3"]
 
 
 async def test_an_imported_session_without_an_answer_is_a_draft(memory: Running, tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ async def test_a_file_that_cannot_be_imported_is_skipped_with_its_reason(
     os.mkfifo(folder / "f.jsonl")
     peer = await memory.attach()
     result = await peer.call("session/import", path=str(folder))
-    assert [it["path"] for it in result["sessions"]] == [str(folder / "a" / "one.jsonl")]
-    skipped = {Path(it["path"]).name: it["message"] for it in result["skipped"]}
+    assert [session["path"] for session in result["sessions"]] == [str(folder / "a" / "one.jsonl")]
+    skipped = {Path(entry["path"]).name: entry["message"] for entry in result["skipped"]}
     assert set(skipped) == {"nothing.jsonl", "c.jsonl", "d.jsonl.zst", "f.jsonl"}
     assert len(result["skipped"]) == 4
 
@@ -155,11 +155,11 @@ async def test_files_with_other_content_under_the_same_ids_become_sessions_of_th
         )
         (tmp_path / f"{number}.jsonl").write_bytes(lines)
         made.append(await imported(peer, tmp_path / f"{number}.jsonl"))
-    assert [it["status"] for it in made] == ["created"] * 4
-    assert len({it["sessionId"] for it in made}) == 4
+    assert [result["status"] for result in made] == ["created"] * 4
+    assert len({session["sessionId"] for session in made}) == 4
     again = [await imported(peer, tmp_path / f"{number}.jsonl") for number in range(4)]
-    assert [it["status"] for it in again] == ["unchanged"] * 4
-    assert [it["sessionId"] for it in again] == [it["sessionId"] for it in made]
+    assert [result["status"] for result in again] == ["unchanged"] * 4
+    assert [session["sessionId"] for session in again] == [session["sessionId"] for session in made]
 
 
 async def test_subagents_are_imported_as_children(memory: Running, tmp_path: Path) -> None:
@@ -170,11 +170,11 @@ async def test_subagents_are_imported_as_children(memory: Running, tmp_path: Pat
     sub.with_suffix(".meta.json").write_text(json.dumps({"toolUseId": "toolu_1"}), encoding="utf-8")
     peer = await memory.attach()
     result = await peer.call("session/import", path=str(tmp_path / f"{parent}.jsonl"))
-    child = next(it["sessionId"] for it in result["sessions"] if it["sessionId"] != parent)
+    child = next(session["sessionId"] for session in result["sessions"] if session["sessionId"] != parent)
     info = (await peer.call("session/info", sessionId=child))["session"]
     assert (info["parentSessionId"], info["leafId"]) == (parent, "turn-1")
     origin = next(
-        it["data"] for it in await stored_in(peer, child) if it.get("customType") == "sessiond.origin"
+        item["data"] for item in await stored_in(peer, child) if item.get("customType") == "sessiond.origin"
     )
     assert origin["toolUseId"] == "toolu_1"
 
@@ -188,7 +188,7 @@ async def test_large_texts_and_images_go_into_blobs(memory: Running, tmp_path: P
     assert file.stat().st_size < 550_000
     assert len(list((memory.home / "data" / "blobs").rglob("*"))) >= 1
     entries = await stored_in(peer, session["sessionId"])
-    assert any("sessiondBlobs" in it for it in entries)
+    assert any("sessiondBlobs" in entry for entry in entries)
 
 
 async def test_progress_is_reported_and_ends_before_the_response(memory: Running, tmp_path: Path) -> None:
@@ -196,9 +196,11 @@ async def test_progress_is_reported_and_ends_before_the_response(memory: Running
         write(tmp_path / "all" / f"{number}.jsonl", turn(0, sessionId=f"session-number-{number}"), turn(1))
     peer = await memory.attach()
     await peer.call("session/import", path=str(tmp_path / "all"), workDoneToken="t-1")
-    steps = [it["value"] for it in peer.told("$/progress") if it["token"] == "t-1"]
-    assert [it["kind"] for it in steps] == ["begin", "report", "report", "report", "end"]
-    assert peer.order.index("reply") > max(n for n, it in enumerate(peer.order) if it == "$/progress")
+    steps = [
+        notification["value"] for notification in peer.told("$/progress") if notification["token"] == "t-1"
+    ]
+    assert [step["kind"] for step in steps] == ["begin", "report", "report", "report", "end"]
+    assert peer.order.index("reply") > max(n for n, text in enumerate(peer.order) if text == "$/progress")
     assert len(peer.told("session/created")) == 3
 
 
@@ -210,7 +212,7 @@ async def test_a_canceled_import_keeps_its_sessions_and_the_next_one_continues(
         write(tmp_path / "all" / f"{number:03}.jsonl", turn(0, sessionId=f"session-number-{number}"), turn(1))
     peer = await memory.attach()
     asking = asyncio.create_task(peer.call("session/import", path=str(tmp_path / "all"), workDoneToken=7))
-    await peer.until(lambda it: len(it.told("session/created")) > 3)
+    await peer.until(lambda client: len(client.told("session/created")) > 3)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
     with pytest.raises(Refused) as refused:
         await asking
@@ -218,7 +220,7 @@ async def test_a_canceled_import_keeps_its_sessions_and_the_next_one_continues(
     kept = len(memory.files())
     assert 3 < kept < count
     result = await peer.call("session/import", path=str(tmp_path / "all"))
-    states = [it["status"] for it in result["sessions"]]
+    states = [session["status"] for session in result["sessions"]]
     assert len(states) == count
     assert states.count("unchanged") >= kept - 1
     assert len(memory.files()) == count

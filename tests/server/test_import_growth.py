@@ -17,7 +17,7 @@ GROWING = {name: lines for name, lines in FILES.items() if name != "nova"}
 
 async def stored_in(peer: Peer, session_id: str) -> dict[str, Line]:
     page = await peer.call("session/entries", sessionId=session_id, limit=1_000)
-    return {it["id"]: it for it in entries_of(page) if it["type"] != "leaf"}
+    return {entry["id"]: entry for entry in entries_of(page) if entry["type"] != "leaf"}
 
 
 async def imported(peer: Peer, path: Path) -> str | None:
@@ -46,11 +46,11 @@ async def test_imports_line_by_line_and_at_once_give_the_same_session(dialect: s
         whole = await stored_in(peer, session)
         assert leaf == (await peer.call("session/info", sessionId=session))["session"]["leafId"]
     beside = ("origin-", "raw-", "line-", "title-")
-    assert {name: it["parentId"] for name, it in grown.items()} == {
-        name: it["parentId"] for name, it in whole.items()
+    assert {name: entry["parentId"] for name, entry in grown.items()} == {
+        name: entry["parentId"] for name, entry in whole.items()
     }
-    for name, it in whole.items():
-        assert grown[name] == it or name.startswith(beside)
+    for name, item in whole.items():
+        assert grown[name] == item or name.startswith(beside)
 
 
 async def test_many_sessions_that_have_grown_are_not_kept_open(tmp_path: Path) -> None:
@@ -65,5 +65,5 @@ async def test_many_sessions_that_have_grown_are_not_kept_open(tmp_path: Path) -
                 (folder / f"{number}.jsonl").write_bytes(jsonl(header, *lines[1:count]))
             result = await peer.call("session/import", path=str(folder))
             assert len(result["sessions"]) == 5
-        assert {it["status"] for it in result["sessions"]} == {"grown"}
+        assert {session["status"] for session in result["sessions"]} == {"grown"}
         assert (await peer.call("server/status"))["openSessionCount"] == 0

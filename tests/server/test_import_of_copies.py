@@ -18,11 +18,11 @@ COPIED = {name: lines for name, lines in FILES.items() if name not in ("nova", "
 
 async def stored_in(peer: Peer, session_id: str) -> dict[str, Line]:
     page = await peer.call("session/entries", sessionId=session_id, limit=1_000)
-    return {it["id"]: it for it in entries_of(page) if it["type"] != "leaf"}
+    return {entry["id"]: entry for entry in entries_of(page) if entry["type"] != "leaf"}
 
 
-def is_state(it: Line) -> bool:
-    return bool(it.get("customType") == "sessiond.originState")
+def is_state(line: Line) -> bool:
+    return bool(line.get("customType") == "sessiond.originState")
 
 
 async def info(peer: Peer, session_id: str = SESSION) -> dict[str, Any]:
@@ -32,7 +32,7 @@ async def info(peer: Peer, session_id: str = SESSION) -> dict[str, Any]:
 async def imported_ids(peer: Peer, folder: Path) -> set[str]:
     result = await peer.call("session/import", path=str(folder))
     assert result["skipped"] == []
-    return {it["sessionId"] for it in result["sessions"]}
+    return {session["sessionId"] for session in result["sessions"]}
 
 
 @pytest.mark.parametrize("order", ["part first", "whole first"])
@@ -53,10 +53,10 @@ async def test_a_file_and_an_earlier_copy_of_it_are_one_session(
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         [session] = await imported_ids(peer, tmp_path / "both")
-        found = {name: it for name, it in (await stored_in(peer, session)).items() if not is_state(it)}
+        found = {name: item for name, item in (await stored_in(peer, session)).items() if not is_state(item)}
         assert session == alone
-        assert {name: it["parentId"] for name, it in found.items()} == {
-            name: it["parentId"] for name, it in wanted.items()
+        assert {name: entry["parentId"] for name, entry in found.items()} == {
+            name: entry["parentId"] for name, entry in wanted.items()
         }
         now = await info(peer, session)
         for fact in ("leafId", "messageCount", "firstPrompt", "cwd"):
@@ -99,9 +99,9 @@ async def test_lines_beside_the_conversation_with_the_same_number_are_all_there(
     for _ in range(2):
         assert await imported_ids(peer, tmp_path / "all") == {SESSION}
         entries = (await stored_in(peer, SESSION)).values()
-        raws = [it["data"]["raw"] for it in entries if it.get("customType") == "sessiond.import"]
+        raws = [entry["data"]["raw"] for entry in entries if entry.get("customType") == "sessiond.import"]
         assert sorted(raw.rpartition(":")[2].strip(' "}') for raw in raws) == ["one", "three", "two"]
-        assert [it["name"] for it in entries if it["type"] == "session_info"] == ["First", "Second"]
+        assert [entry["name"] for entry in entries if entry["type"] == "session_info"] == ["First", "Second"]
 
 
 async def test_a_file_without_messages_leads_no_session(memory: Running, tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ async def test_two_conversations_that_claim_one_id_are_two_sessions_in_one_impor
         peer = await daemon.attach()
         first = await imported_ids(peer, tmp_path / "all")
         assert len(first) == 3
-        prompts = {(await info(peer, it))["firstPrompt"] for it in first}
+        prompts = {(await info(peer, text))["firstPrompt"] for text in first}
         assert prompts == {"question a", "question b", "question c"}
     (tmp_path / "home" / "state" / "imports.db").unlink()
     async with running(tmp_path / "home") as daemon:
@@ -169,7 +169,7 @@ async def test_the_folder_of_the_newest_file_is_that_of_the_session(memory: Runn
     assert await imported_ids(peer, tmp_path / "all") == {SESSION}
     assert (await info(peer))["cwd"] == moved
     listed = await peer.call("session/list", cwd=moved)
-    assert [it["sessionId"] for it in listed["sessions"]] == [SESSION]
+    assert [session["sessionId"] for session in listed["sessions"]] == [SESSION]
 
 
 async def test_a_session_that_was_moved_here_stays_there(memory: Running, tmp_path: Path) -> None:
@@ -219,7 +219,10 @@ async def test_a_session_that_an_earlier_version_cut_is_named_and_is_whole_after
     async with running(tmp_path / "home") as daemon:
         peer = await daemon.attach()
         [session] = (await peer.call("session/import", path=str(source)))["sessions"]
-        assert any(SESSION in it["message"] and "pieces" in it["message"] for it in session["problems"])
+        assert any(
+            SESSION in problem["message"] and "pieces" in problem["message"]
+            for problem in session["problems"]
+        )
         assert len((await peer.call("session/context", sessionId=SESSION))["messages"]) == 3
         await peer.call("session/delete", sessionId=SESSION)
         [again] = (await peer.call("session/import", path=str(source)))["sessions"]

@@ -82,7 +82,7 @@ async def test_a_file_that_is_no_session_is_skipped_for_the_same_reason(
         here = await imported(peer, source)
         read = request.getfixturevalue("every_file_is_large")
         assert await imported(peer, source) == here
-    assert read == [it["path"] for it in here["skipped"]] == [str(source)]
+    assert read == [file["path"] for file in here["skipped"]] == [str(source)]
 
 
 async def test_a_child_process_that_is_killed_skips_only_its_file(
@@ -102,8 +102,8 @@ async def test_a_child_process_that_is_killed_skips_only_its_file(
     monkeypatch.setattr(import_reading, "run_in_child_process", dying)
     async with running(tmp_path / "home") as daemon:
         result = await imported(await daemon.attach(), folder)
-    assert [it["path"] for it in result["skipped"]] == [str(folder / "first.jsonl")]
-    assert [it["path"] for it in result["sessions"]] == [str(folder / "second.jsonl")]
+    assert [file["path"] for file in result["skipped"]] == [str(folder / "first.jsonl")]
+    assert [session["path"] for session in result["sessions"]] == [str(folder / "second.jsonl")]
 
 
 async def test_it_is_read_in_a_thread_if_no_process_can_be_started(

@@ -55,15 +55,17 @@ def both(path: str, folder: Path) -> tuple[list[Any], list[Any], ReadSource]:
     def find(digest: str) -> bytes | None:
         return Path(taken.files[digest]).read_bytes() if digest in taken.files else None
 
-    restored = [json.loads(restore(it.line, find)) for it in taken.imported.entries]
+    restored = [json.loads(restore(entry.line, find)) for entry in taken.imported.entries]
     assert taken.state == whole.state
-    return _numbered([json.loads(it.line) for it in whole.imported.entries]), _numbered(restored), taken
+    return _numbered([json.loads(entry.line) for entry in whole.imported.entries]), _numbered(restored), taken
 
 
 def _numbered(entries: list[Any]) -> list[Any]:
     """Return entries with numbers as ids, because some readers derive an id from the text."""
-    numbers = {it["id"]: number for number, it in enumerate(entries)}
-    return [{**it, "id": numbers[it["id"]], "parentId": numbers.get(it["parentId"])} for it in entries]
+    numbers = {entry["id"]: number for number, entry in enumerate(entries)}
+    return [
+        {**entry, "id": numbers[entry["id"]], "parentId": numbers.get(entry["parentId"])} for entry in entries
+    ]
 
 
 def rollout(folder: Path, *lines: Any) -> str:
@@ -81,14 +83,14 @@ def transcript(folder: Path, *lines: Any) -> str:
 @pytest.mark.parametrize("kind", WRITERS)
 def test_texts_of_any_agent_are_whole_in_blobs(kind: str, tmp_path: Path) -> None:
     _, write = WRITERS[kind]
-    texts = [text(it) for it in range(4)]
+    texts = [text(number) for number in range(4)]
     write(tmp_path, texts)
     folder = tmp_path / ".local/share/opencode/opencode.db" if kind == "opencode" else tmp_path
     [found] = foreign_files.find([str(folder)])
     whole, restored, taken = both(found.path, tmp_path / "blobs")
     assert restored == whole
     assert len(taken.files) >= len(texts)
-    assert max(len(it.line) for it in taken.imported.entries) < 2_000
+    assert max(len(entry.line) for entry in taken.imported.entries) < 2_000
 
 
 @pytest.mark.parametrize("arguments", [{"input": text(1)}, {"a": [text(1), {"b": text(2)}], "c": 1}])
@@ -101,7 +103,7 @@ def test_a_text_that_is_json_is_decoded_as_if_it_were_whole(arguments: Any, tmp_
     )  # fmt: skip
     whole, restored, taken = both(path, tmp_path / "blobs")
     assert restored == whole
-    assert max(len(it.line) for it in taken.imported.entries) < 3_000
+    assert max(len(entry.line) for entry in taken.imported.entries) < 3_000
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ def test_a_line_that_no_reader_knows_is_kept_as_it_is_in_its_file(tmp_path: Path
     )
     whole, restored, taken = both(path, tmp_path / "blobs")
     assert restored == whole
-    assert max(len(it.line) for it in taken.imported.entries) < 3_000
+    assert max(len(entry.line) for entry in taken.imported.entries) < 3_000
 
 
 def test_an_image_is_restored_in_its_place(tmp_path: Path) -> None:
@@ -139,13 +141,13 @@ def test_an_image_is_restored_in_its_place(tmp_path: Path) -> None:
 
 
 def test_only_long_texts_leave_a_line(tmp_path: Path) -> None:
-    blocks = [{"type": "text", "text": it * 3_000} for it in ("a", "b")] + [
+    blocks = [{"type": "text", "text": name * 3_000} for name in ("a", "b")] + [
         {"type": "text", "text": "c" * 9_000}
     ]
     path = transcript(tmp_path, claude("user", "u2", "u1", blocks))
     whole, restored, taken = both(path, tmp_path / "blobs")
     assert restored == whole
-    assert [Path(it).read_bytes() for it in taken.files.values()] == [b"c" * 9_000]
+    assert [Path(file).read_bytes() for file in taken.files.values()] == [b"c" * 9_000]
 
 
 def test_the_same_file_gives_the_same_entries_again(tmp_path: Path) -> None:
@@ -184,14 +186,14 @@ def test_an_entry_that_no_client_could_read_is_kept_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(taken_texts, "MAX_ENTRY_BYTES", 510_000)
-    blocks = [{"type": "text", "text": f"{it:900}"} for it in range(700)]
+    blocks = [{"type": "text", "text": f"{number:900}"} for number in range(700)]
     path = transcript(tmp_path, claude("user", "u2", "u1", blocks))
     whole, restored, taken = both(path, tmp_path / "blobs")
-    [stored] = [it for it in restored if it.get("customType") == "sessiond.import"]
-    [entry] = [it for it in whole if it["id"] == stored["id"]]
+    [stored] = [element for element in restored if element.get("customType") == "sessiond.import"]
+    [entry] = [entry for entry in whole if entry["id"] == stored["id"]]
     raw = json.loads(stored["data"]["raw"])
     assert (raw["type"], raw["message"]) == (entry["type"], entry["message"])
-    assert max(len(it.line) for it in taken.imported.entries) <= 510_000
+    assert max(len(each_entry.line) for each_entry in taken.imported.entries) <= 510_000
 
 
 @given(st.text(min_size=1), st.integers(1, 400), st.booleans())

@@ -84,7 +84,9 @@ async def test_without_its_records_a_daemon_reads_the_files_and_adds_nothing(
         peer = await daemon.attach()
         assert [(await imported(peer, source))["status"] for _ in range(2)] == ["unchanged"] * 2
     assert len(read) == 2
-    assert [it.read_bytes() for it in (home / "state").glob("*.damaged-1")] == ([damage] if damage else [])
+    assert [path.read_bytes() for path in (home / "state").glob("*.damaged-1")] == (
+        [damage] if damage else []
+    )
 
 
 async def test_another_version_of_the_importer_reads_the_files_again(
@@ -221,7 +223,7 @@ async def test_a_file_that_is_gone_is_reported(memory: Running, tmp_path: Path, 
     await imported(peer, source)
     source.unlink()
     result = await peer.call("session/import", path=str(source))
-    assert [it["message"] for it in result["skipped"]] == ["there is no such file or folder"]
+    assert [entry["message"] for entry in result["skipped"]] == ["there is no such file or folder"]
 
 
 async def test_a_format_that_the_request_names_is_not_that_of_another_request(
@@ -277,7 +279,7 @@ async def test_entries_that_another_program_removed_from_the_session_are_added_a
     async with running(tmp_path / "home") as daemon:
         again = await imported(await daemon.attach(), source)
         assert again["status"] == "grown"
-        assert {"turn-2", "turn-3"} <= {it.get("id") for it in lines_of(file)}
+        assert {"turn-2", "turn-3"} <= {line.get("id") for line in lines_of(file)}
 
 
 # --- files that are not imported -----------------------------------------------------------------------------
@@ -310,9 +312,9 @@ async def test_an_import_that_another_session_prevents_is_tried_again(
 ) -> None:
     sources = [write(tmp_path / name / "session.jsonl", turn(0, name), turn(1)) for name in ("one", "two")]
     peer = await memory.attach()
-    ids = [(await imported(peer, it))["sessionId"] for it in sources]
+    ids = [(await imported(peer, source))["sessionId"] for source in sources]
     assert ids[0] != ids[1]
-    assert [(await imported(peer, it))["sessionId"] for it in sources] == ids
+    assert [(await imported(peer, source))["sessionId"] for source in sources] == ids
     assert len(read) == 2
 
 
@@ -333,7 +335,7 @@ async def test_a_folder_lists_unchanged_and_changed_files_in_their_order(
     await peer.call("session/import", path=str(folder))
     write(folder / "c.jsonl", *(turn(number, sessionId="session-c") for number in range(4)))
     result = await peer.call("session/import", path=str(folder))
-    found = [(Path(it["path"]).stem, it["status"]) for it in result["sessions"]]
+    found = [(Path(session["path"]).stem, session["status"]) for session in result["sessions"]]
     assert found == [("a", "unchanged"), ("b", "unchanged"), ("c", "grown"), ("d", "unchanged")]
     assert read[4:] == ["c.jsonl"]
 
@@ -361,5 +363,5 @@ async def test_an_import_that_fails_in_between_records_what_it_has_imported(
         await peer.call("session/import", path=str(folder))
     monkeypatch.setattr(foreign_files, "read", convert)
     result = await peer.call("session/import", path=str(folder))
-    assert [it["status"] for it in result["sessions"]] == ["unchanged", "created"]
+    assert [session["status"] for session in result["sessions"]] == ["unchanged", "created"]
     assert read == ["a.jsonl", "b.jsonl"]

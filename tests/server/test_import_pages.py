@@ -23,7 +23,7 @@ async def pages(peer: Peer, folder: Path, limit: int) -> list[list[str]]:
     cursor: dict[str, Any] = {}
     while True:
         result = await peer.call("session/import", path=str(folder), limit=limit, **cursor)
-        found.append([it["sessionId"] for it in result["sessions"]])
+        found.append([session["sessionId"] for session in result["sessions"]])
         if result["nextCursor"] is None:
             return found
         cursor = {"cursor": result["nextCursor"]}
@@ -52,7 +52,7 @@ async def test_files_that_appear_or_vanish_do_not_shift_the_next_page(
     write(folder, "b")
     (folder / "c.jsonl").unlink()
     rest = await peer.call("session/import", path=str(folder), limit=2, cursor=first["nextCursor"])
-    assert [it["sessionId"] for it in rest["sessions"]] == ["session-e", "session-f"]
+    assert [session["sessionId"] for session in rest["sessions"]] == ["session-e", "session-f"]
     assert rest["nextCursor"] is None
 
 
@@ -76,7 +76,7 @@ async def test_skipped_files_count_towards_the_limit(memory: Running, tmp_path: 
     first = await peer.call("session/import", path=str(folder), limit=2)
     assert (len(first["skipped"]), first["sessions"]) == (2, [])
     rest = await peer.call("session/import", path=str(folder), limit=2, cursor=first["nextCursor"])
-    assert [it["sessionId"] for it in rest["sessions"]] == ["session-c"]
+    assert [session["sessionId"] for session in rest["sessions"]] == ["session-c"]
 
 
 async def test_a_file_with_many_kinds_of_lines_names_the_most_frequent(

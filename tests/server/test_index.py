@@ -252,9 +252,9 @@ async def test_pages_have_the_same_sessions_forward_and_backward(tmp_path: Path,
             if not page["sessions"]:
                 break
             back.append(page)
-    ids = [it["sessionId"] for page in forth for it in page["sessions"]]
+    ids = [session["sessionId"] for page in forth for session in page["sessions"]]
     assert len(set(ids)) == len(ids) == 10
-    assert [it["sessionId"] for page in reversed(back) for it in page["sessions"]] == ids
+    assert [session["sessionId"] for page in reversed(back) for session in page["sessions"]] == ids
     assert {page["totalCount"] for page in forth} == {10}
 
 
@@ -297,7 +297,7 @@ async def test_a_list_has_the_model_for_the_next_turn(tmp_path: Path) -> None:
     write(tmp_path, 5, logs.user("x"))
     async with running(tmp_path) as daemon:
         listed = (await (await daemon.attach()).call("session/list"))["sessions"]
-    assert {it["sessionId"][-1]: it["model"] for it in listed} == {
+    assert {session["sessionId"][-1]: session["model"] for session in listed} == {
         "1": "acme/one", "2": "acme/two", "3": "acme/one", "4": "acme/three", "5": None,
     }  # fmt: skip
 
@@ -318,7 +318,7 @@ async def test_a_closed_session_is_found_by_a_prefix_and_a_mistyped_id_gets_sugg
             assert (await peer.call("session/info", sessionId=name))["session"]["sessionId"] == name
         write(tmp_path, 7777)
         meant = await peer.call("session/resolve", query="session-7")
-        assert [it["sessionId"] for it in meant["sessions"]] == ["session-7777"]
+        assert [session["sessionId"] for session in meant["sessions"]] == ["session-7777"]
 
 
 async def test_an_index_that_is_a_symbolic_link_is_replaced_and_its_target_unchanged(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ async def test_a_change_is_listed_although_the_request_that_detected_it_was_canc
     assert (await behind).kind == "canceled"
     go_on.set()
     await before
-    assert [it["entryCount"] for it in (await peer.call("session/list"))["sessions"]] == [3]
+    assert [session["entryCount"] for session in (await peer.call("session/list"))["sessions"]] == [3]
 
 
 async def test_a_file_that_changes_while_texts_are_indexed_is_checked_by_the_next_query(
@@ -414,4 +414,7 @@ async def test_a_file_that_changes_while_texts_are_indexed_is_checked_by_the_nex
         monkeypatch.setattr(Worker, "check_files", look_and_grow)
         await peer.call("session/search", query="garnet")
         listed = (await peer.call("session/list", includeDrafts=True))["sessions"]
-    assert {it["sessionId"]: it["entryCount"] for it in listed} == {"session-0000": 3, "session-0001": 1}
+    assert {session["sessionId"]: session["entryCount"] for session in listed} == {
+        "session-0000": 3,
+        "session-0001": 1,
+    }

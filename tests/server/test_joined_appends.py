@@ -52,7 +52,7 @@ async def test_a_subscriber_receives_joined_messages_together_with_the_leaf_afte
         *(peer.append(session_id, user(f"a{number}")) for number in range(5)),
         *(second.append(session_id, user(f"b{number}")) for number in range(5)),
     )
-    await subscriber.until(lambda it: it.seqs() == list(range(2, 12)))
+    await subscriber.until(lambda client: client.seqs() == list(range(2, 12)))
     notes = subscriber.told("session/appended")
     assert len({note["origin"]["clientId"] for note in notes}) == 2
     leaves = {result["lastSeq"]: result["leafId"] for result in results}

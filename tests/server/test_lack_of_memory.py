@@ -54,7 +54,7 @@ async def test_a_session_that_is_larger_than_the_memory_is_exported_or_refused_a
             peer.call("session/export", sessionId=session_id, format=name, path=path, redact=False)
         )
         assert refused.kind == "overloaded"
-    assert [it.name for it in tmp_path.iterdir() if it.is_file()] == ["whole.jsonl"]
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["whole.jsonl"]
     refused = await refusal(peer.call("session/export", sessionId=session_id, format="jsonl", redact=False))
     assert refused.kind == "tooLarge"
     assert (await peer.call("session/info", sessionId=session_id))["session"]["messageCount"] == 20

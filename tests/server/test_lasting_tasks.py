@@ -17,7 +17,7 @@ def spawned() -> LastingTasks:
 
 
 def test_the_pauses_after_failures_grow_to_five_minutes() -> None:
-    assert [pause_after(it) for it in range(1, 12)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+    assert [pause_after(number) for number in range(1, 12)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
     assert pause_after(10**6) == 300
 
 

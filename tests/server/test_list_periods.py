@@ -15,7 +15,7 @@ async def peer(memory: Running) -> Peer:
 
 async def listed(peer: Peer, **params: Any) -> list[str]:
     page = await peer.call("session/list", cwd="/period", **params)
-    return [it["sessionId"] for it in page["sessions"]]
+    return [session["sessionId"] for session in page["sessions"]]
 
 
 async def test_a_list_has_the_sessions_that_were_updated_in_a_period(memory: Running) -> None:

@@ -42,7 +42,7 @@ async def test_a_watch_receives_every_change_of_a_session_without_a_subscription
     shown = await watching(picker, cwd=cwd)
 
     async def has(field: str, value: object) -> None:
-        await shown.until(lambda it: it.rows[session_id][0][field] == value)
+        await shown.until(lambda watched: watched.rows[session_id][0][field] == value)
 
     assert shown.rows[session_id][0]["lifecycle"] == "complete"
     await writer.append(session_id, user("and now?"))
@@ -66,7 +66,7 @@ async def test_a_changed_row_equals_the_row_of_the_list(daemon: Running, cwd: st
     while (note := await shown.next())["changed"][0]["messageCount"] < 2:
         pass
     listed = (await picker.call("session/list", cwd=cwd))["sessions"]
-    assert [it["sessionId"] for it in listed] == [session_id]
+    assert [session["sessionId"] for session in listed] == [session_id]
     assert note["changed"] == listed
     assert (note["removed"], note["replay"]) == ([], False)
 
@@ -78,7 +78,7 @@ async def test_a_deleted_session_is_removed_and_a_restored_one_comes_back(daemon
     await writer.call("session/delete", sessionId=session_id)
     assert (await shown.next())["removed"] == [session_id]
     await writer.call("trash/restore", sessionId=session_id)
-    assert [it["sessionId"] for it in (await shown.next())["changed"]] == [session_id]
+    assert [session["sessionId"] for session in (await shown.next())["changed"]] == [session_id]
 
 
 async def test_a_draft_session_appears_when_it_becomes_a_session(daemon: Running, cwd: str) -> None:
@@ -90,28 +90,28 @@ async def test_a_draft_session_appears_when_it_becomes_a_session(daemon: Running
     assert (await drafts.next())["changed"][0]["isDraft"]
     assert not shown.take()
     await writer.append(session_id, user("hello"), assistant("hi"))
-    await shown.until(lambda it: session_id in it.rows)
-    await drafts.until(lambda it: not it.rows[session_id][0]["isDraft"])
+    await shown.until(lambda watched: session_id in watched.rows)
+    await drafts.until(lambda watched: not watched.rows[session_id][0]["isDraft"])
 
 
 async def test_the_file_of_another_program_appears_grows_and_disappears(daemon: Running, cwd: str) -> None:
     writer, picker = await two(daemon)
     await begun(writer, cwd)
     shown = await watching(picker)
-    folder = next(it.parent for it in daemon.files() if cwd.rsplit("/", 1)[-1] in str(it))
+    folder = next(file.parent for file in daemon.files() if cwd.rsplit("/", 1)[-1] in str(file))
     name = f"foreign-{os.urandom(4).hex()}"
     foreign = folder / f"2026-01-01T00-00-00-000Z_{name}.jsonl"
     foreign.write_bytes(logs.log(logs.header(id=name, cwd=cwd), logs.user("hello")))
-    await shown.until(lambda it: name in it.rows)
+    await shown.until(lambda watched: name in watched.rows)
     with foreign.open("ab") as file:
         file.write(
             logs.log(logs.header(id=name, cwd=cwd), logs.user("hello"), logs.assistant("hi")).splitlines(
                 True
             )[-1]
         )
-    await shown.until(lambda it: it.rows[name][0]["messageCount"] == 2)
+    await shown.until(lambda watched: watched.rows[name][0]["messageCount"] == 2)
     foreign.unlink()
-    await shown.until(lambda it: name not in it.rows)
+    await shown.until(lambda watched: name not in watched.rows)
 
 
 # --- the filter --------------------------------------------------------------------------------------------
@@ -128,8 +128,8 @@ async def test_a_session_leaves_and_enters_a_list_by_its_folder_its_tags_and_its
     found = await watching(picker, query="PARSER " + cwd)
 
     async def current() -> tuple[bool, bool, bool]:
-        for it in (here, tagged, found):
-            await it.until_current()
+        for watched in (here, tagged, found):
+            await watched.until_current()
         return session_id in here.rows, session_id in tagged.rows, session_id in found.rows
 
     assert await current() == (True, False, True)
@@ -161,7 +161,7 @@ async def test_a_watch_receives_nothing_about_sessions_that_never_matched(
     await shown.until_current()
     heard = picker.told("server/sessionsChanged")
     assert {row["sessionId"] for note in heard for row in note["changed"]} == {session_id}
-    assert not {elsewhere, draft} & {it for note in heard for it in note["removed"]}
+    assert not {elsewhere, draft} & {item for note in heard for item in note["removed"]}
 
 
 def test_a_filter_has_the_params_of_a_list() -> None:
@@ -187,7 +187,7 @@ async def test_after_a_reconnection_exactly_the_changed_rows_are_sent(daemon: Ru
     begins = await shown.watch()
     assert (begins["mode"], begins["reason"], begins["message"]) == ("replay", None, None)
     note = await shown.next()
-    assert [it["sessionId"] for it in note["changed"]] == [ids[1]]
+    assert [session["sessionId"] for session in note["changed"]] == [ids[1]]
     assert (note["removed"], note["replay"]) == ([ids[3]], True)
     await shown.until_current()
     assert shown.peer.order[0] == "reply"
@@ -202,9 +202,9 @@ async def test_a_watch_from_the_current_position_gets_no_replay(daemon: Running,
     session_id = await begun(writer, cwd)
     await again.until_current()
     assert all(not note["replay"] for note in picker.told("server/sessionsChanged"))
-    assert {it["sessionId"] for note in picker.told("server/sessionsChanged") for it in note["changed"]} == {
-        session_id
-    }
+    assert {
+        session["sessionId"] for note in picker.told("server/sessionsChanged") for session in note["changed"]
+    } == {session_id}
 
 
 async def test_a_watch_without_a_position_or_with_that_of_another_daemon_needs_a_snapshot(
@@ -263,12 +263,12 @@ async def test_a_list_of_changes_has_only_changed_sessions(daemon: Running, cwd:
     await peer.append(ids[2], user("more"))
     await peer.call("session/delete", sessionId=ids[1])
     found = await changed(withTotal=True)
-    assert {it["sessionId"] for it in found["sessions"]} == {ids[0], ids[2]}
+    assert {session["sessionId"] for session in found["sessions"]} == {ids[0], ids[2]}
     assert (found["removed"], found["totalCount"]) == ([ids[1]], 2)
     one = await changed(limit=1)
     rest = await changed(cursor=one["nextCursor"])
-    assert [it["sessionId"] for it in one["sessions"] + rest["sessions"]] == [
-        it["sessionId"] for it in found["sessions"]
+    assert [session["sessionId"] for session in one["sessions"] + rest["sessions"]] == [
+        session["sessionId"] for session in found["sessions"]
     ]
     assert rest["removed"] == []
 
@@ -310,7 +310,7 @@ async def test_a_client_that_does_not_read_gets_the_newest_rows_later_and_queues
     assert len(picker.told("server/sessionsChanged")) <= before + 1
     reads.set()
     await shown.until_current()
-    assert {it[0]["messageCount"] for it in shown.rows.values()} == {32, 33}
+    assert {row[0]["messageCount"] for row in shown.rows.values()} == {32, 33}
     assert len(picker.told("server/sessionsChanged")) <= before + 3
 
 
@@ -372,7 +372,7 @@ async def test_a_watch_lapses_after_the_index_was_deleted(memory: Running, cwd: 
     for path in (memory.home / "state").glob("index.db*"):
         path.unlink()
     await writer.append(session_id, user("more"))
-    await picker.until(lambda it: bool(it.told("server/watchLapsed")))
+    await picker.until(lambda client: bool(client.told("server/watchLapsed")))
     [lapsed] = picker.told("server/watchLapsed")
     assert (lapsed["watchId"], lapsed["reason"]) == (shown.watch_id, "tooOld")
     assert (await shown.watch())["mode"] == "snapshot"
@@ -398,7 +398,7 @@ async def test_a_list_and_its_watch_never_miss_a_change_and_never_end_with_a_sta
     filters: list[dict[str, Any]] = [
         {"cwd": cwd}, {"tags": ["a"], "cwd": cwd}, {"query": "odd " + cwd, "includeDrafts": True},
     ]  # fmt: skip
-    lists = [await watching(picker, **it) for it in filters]
+    lists = [await watching(picker, **item) for item in filters]
 
     async def change(number: int) -> None:
         session_id = chance.choice(ids)
@@ -439,6 +439,6 @@ async def test_a_list_and_its_watch_never_miss_a_change_and_never_end_with_a_sta
             assert (await which.watch(intervalMs=20))["mode"] == "replay"
     last = await begun(writer, cwd, title="odd")
     await writer.call("session/tag", sessionId=last, add=["a"])
-    for it in lists:
-        await it.until(lambda it: last in it.rows)
-        await it.until_current()
+    for watched in lists:
+        await watched.until(lambda watched: last in watched.rows)
+        await watched.until_current()

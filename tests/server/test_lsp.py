@@ -222,26 +222,26 @@ async def test_an_outline_nests_where_the_tree_forks(daemon: Running, tmp_path: 
         outline = await symbols(client, path)
     assert names(outline) == OUTLINE
     flat = flattened(outline)
-    assert [(it.name, it.range.start.line) for it in flat] == [
+    assert [(symbol.name, symbol.range.start.line) for symbol in flat] == [
         ("Why?", 1), ("Because.", 2), ("Fix it.", 3), ("Done.", 4),
         ("[the other way] Or so.", 5), ("Done, too.", 6),
     ]  # fmt: skip
-    assert [it.detail for it in flat][2:] == [
+    assert [symbol.detail for symbol in flat][2:] == [
         "user (other branch)", "assistant (other branch)", "user", "assistant",
     ]  # fmt: skip
 
 
 def flattened(outline: list[types.DocumentSymbol]) -> list[types.DocumentSymbol]:
-    return [it for symbol in outline for it in (symbol, *flattened(list(symbol.children or [])))]
+    return [item for symbol in outline for item in (symbol, *flattened(list(symbol.children or [])))]
 
 
 async def test_an_editor_that_knows_no_nesting_gets_a_flat_list(daemon: Running, tmp_path: Path) -> None:
     path = a_file(tmp_path, TALK)
     async with editor(daemon.home, FLAT) as client:
         found = await symbols(client, path)
-    assert all(isinstance(it, types.SymbolInformation) for it in found)
-    assert [it.name for it in found][:3] == ["Why?", "Because.", "Fix it."]
-    assert {it.location.uri for it in found} == {path.as_uri()}
+    assert all(isinstance(item, types.SymbolInformation) for item in found)
+    assert [item.name for item in found][:3] == ["Why?", "Because.", "Fix it."]
+    assert {item.location.uri for item in found} == {path.as_uri()}
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
@@ -267,7 +267,7 @@ async def test_the_outline_of_an_open_session_has_what_was_just_appended(daemon:
     async with editor(daemon.home) as client:
         assert len(flattened(await symbols(client, path))) == 2
         await peer.append(session_id, user("3"))
-        assert [it.name for it in flattened(await symbols(client, path))] == ["1", "2", "3"]
+        assert [symbol.name for symbol in flattened(await symbols(client, path))] == ["1", "2", "3"]
 
 
 async def test_an_outline_opens_no_session_and_changes_no_file(
@@ -320,10 +320,10 @@ async def test_any_file_has_the_outline_that_it_deserves(
     path = a_file(tmp_path, data)
     async with editor(daemon.home) as client:
         found = flattened(await symbols(client, path))
-    assert [it.name for it in found] == expected
+    assert [symbol.name for symbol in found] == expected
     raw_lines = data.split(b"\n")
-    for it in found:
-        assert it.name.encode() in raw_lines[it.range.start.line]
+    for symbol in found:
+        assert symbol.name.encode() in raw_lines[symbol.range.start.line]
     assert path.read_bytes() == data
 
 
@@ -366,7 +366,7 @@ async def test_our_methods_go_over_the_same_connection(daemon: Running, cwd: str
             note = await told.get()
         assert (note.toSeq, note.origin.clientId) == (2, f"ed{cwd[-4:]}")
         path = Path((await call("session/info", sessionId=session_id)).session.path)
-        assert [it.name for it in await symbols(client, path)] == ["hello", "hi"]
+        assert [symbol.name for symbol in await symbols(client, path)] == ["hello", "hi"]
         with pytest.raises(JsonRpcException) as refused:
             await call("session/append", sessionId="nothing-there", entries=entries)
         assert refused.value.code == 1404
@@ -411,7 +411,7 @@ async def test_a_script_of_three_lines_is_answered_line_by_line(daemon: Running,
             wire.no_more()
             return wire.read_all()
 
-    answers = {it["id"]: it for it in await in_thread(run) if "id" in it}
+    answers = {entry["id"]: entry for entry in await in_thread(run) if "id" in entry}
     assert answers.keys() == {1, 2, 3}
     assert answers[1]["result"]["session"]["sessionId"] == session_id
 
@@ -428,5 +428,5 @@ async def test_the_requests_of_a_script_are_answered_before_the_end(daemon: Runn
             return wire.read_all()
 
     answers = await in_thread(run)
-    assert [it["result"]["lastSeq"] for it in answers if "id" in it] == list(range(1, 301))
-    await peer.until(lambda it: it.seqs()[-1] == 300)
+    assert [answer["result"]["lastSeq"] for answer in answers if "id" in answer] == list(range(1, 301))
+    await peer.until(lambda client: client.seqs()[-1] == 300)

@@ -36,7 +36,7 @@ async def test_an_editor_that_writes_summaries_is_asked_for_one(daemon: Running,
         await client.initialize_session(params)
         done = await peer.call("session/compact", sessionId=session_id, settings=SMALL)
         assert (done["summary"], done["summarizedBy"]) == ("From the editor.", "client")
-        assert [it.sessionId for it in asked] == [session_id]
+        assert [item.sessionId for item in asked] == [session_id]
 
 
 async def test_requests_of_pygls_and_of_the_daemon_never_share_an_id(tmp_path: Path, cwd: str) -> None:

@@ -76,7 +76,7 @@ def test_room_is_never_overdrawn_and_never_lost(visits: list[tuple[int, int, boo
             if gives_up:
                 task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        assert not [it for it in outcomes if isinstance(it, AssertionError)]
+        assert not [outcome for outcome in outcomes if isinstance(outcome, AssertionError)]
         assert (places.taken, places.waiting) == (0, 0)
 
     asyncio.run(run())

@@ -35,12 +35,14 @@ async def test_a_moved_session_is_listed_where_it_belongs_now(daemon: Running, c
     assert json.loads(lines[0]) == json.loads(former[0]) | {"cwd": target}
     assert path.with_name(f"{path.name}.v3.bak").read_bytes() == original
     assert (await peer.call("session/list", cwd=cwd))["sessions"] == []
-    assert [it["sessionId"] for it in (await peer.call("session/list", cwd=target))["sessions"]] == [name]
-    await other.until(lambda it: bool(it.told("session/changed")))
+    assert [
+        session["sessionId"] for session in (await peer.call("session/list", cwd=target))["sessions"]
+    ] == [name]
+    await other.until(lambda client: bool(client.told("session/changed")))
     [note] = other.told("session/changed")
     assert (note["changed"], note["session"]) == (["path", "cwd"], moved)
     await peer.append(name, user("more"))
-    await other.until(lambda it: it.seqs() == [4])
+    await other.until(lambda client: client.seqs() == [4])
     again = (await peer.call("session/move", sessionId=name, cwd=target))["session"]
     assert again["path"] == moved["path"]
 
@@ -76,7 +78,9 @@ async def test_a_delete_waits_for_a_move_and_leaves_one_whole_file(daemon: Runni
         refused = (await asyncio.gather(move, return_exceptions=True))[0]
         assert getattr(refused, "kind", "sessionTrashed") == "sessionTrashed"
         assert [
-            it.name for it in Path(gone["trashPath"]).parent.glob(f"*{name}.jsonl*") if it.suffix != ".json"
+            path.name
+            for path in Path(gone["trashPath"]).parent.glob(f"*{name}.jsonl*")
+            if path.suffix != ".json"
         ] == [Path(gone["trashPath"]).name]
         back = (await peer.call("trash/restore", sessionId=name))["session"]
         assert (back["entryCount"], back.get("problems", 0)) == (2, 0)
@@ -137,7 +141,7 @@ async def test_a_move_that_was_cut_off_is_done_by_the_same_request(tmp_path: Pat
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cwd=st.text(min_size=1, max_size=20).map(lambda it: f"/{it}"), extra=st.text(max_size=10))
+@given(cwd=st.text(min_size=1, max_size=20).map(lambda text: f"/{text}"), extra=st.text(max_size=10))
 def test_only_the_folder_in_the_header_changes(cwd: str, extra: str) -> None:
     log = logs.log(
         logs.header(unknown=extra), logs.user(extra, parent=None), b"damaged", logs.assistant("hi")

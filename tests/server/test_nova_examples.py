@@ -161,7 +161,7 @@ async def test_run_task_takes_limits_of_its_own(daemon: Running, cwd: str) -> No
     peer, session = await started(daemon, cwd)
     for number in range(4):
         task = await begin(peer, session, decision={"decision": f"d{number}"}, limits={"maxDecisions": 3})
-    assert [it["decision"] for it in task["state"]["keyDecisions"]] == ["d1", "d2", "d3"]
+    assert [decision["decision"] for decision in task["state"]["keyDecisions"]] == ["d1", "d2", "d3"]
     assert (task["pruned"], task["state"]["metrics"]["decisionCount"]) == (True, 0)
 
 
@@ -366,7 +366,7 @@ async def test_compress_keeps_the_newest_decisions(daemon: Running, cwd: str) ->
     for number in range(5):
         await update(peer, session, decision={"decision": f"d{number}"})
     pruned = (await update(peer, session, compress=True, limits={"maxDecisions": 2}))["state"]
-    assert [it["decision"] for it in pruned["keyDecisions"]] == ["d3", "d4"]
+    assert [decision["decision"] for decision in pruned["keyDecisions"]] == ["d3", "d4"]
     assert (pruned["pruned"], pruned["metrics"]["decisionCount"]) == (True, 0)
     assert pruned["lastPrunedAt"] is not None
 
@@ -383,7 +383,9 @@ async def test_add_decision_keeps_the_last_ten(daemon: Running, cwd: str) -> Non
     peer, session = await started(daemon, cwd)
     for number in range(12):
         state = (await update(peer, session, decision={"decision": f"d{number}"}))["state"]
-    assert [it["decision"] for it in state["keyDecisions"]] == [f"d{number}" for number in range(2, 12)]
+    assert [decision["decision"] for decision in state["keyDecisions"]] == [
+        f"d{number}" for number in range(2, 12)
+    ]
     assert state["metrics"]["decisionCount"] == 12
 
 
@@ -451,8 +453,8 @@ async def test_two_clients_that_update_at_once_lose_nothing(daemon: Running, cwd
         *(update(peer, session, tokens=1, turns=1) for _ in range(20) for peer in (one, two))
     )
 
-    assert sorted(it["state"]["tokensUsed"] for it in answers) == list(range(1, 41))
-    assert all(it["state"]["tokensUsed"] == it["seq"] for it in answers)
+    assert sorted(answer["state"]["tokensUsed"] for answer in answers) == list(range(1, 41))
+    assert all(answer["state"]["tokensUsed"] == answer["seq"] for answer in answers)
     assert (await state_of(two, session))["turnCount"] == 40
 
 
@@ -500,7 +502,7 @@ async def test_tags_of_an_update_are_those_that_lists_filter_by(memory: Running)
     changed = await update(peer, session, tags=["bug", "parser"], plan="Fix it")
     assert changed["state"]["tags"] == ["bug", "parser"]
     found = await peer.call("session/list", tags=["bug"])
-    assert [it["sessionId"] for it in found["sessions"]] == [session]
+    assert [listed["sessionId"] for listed in found["sessions"]] == [session]
     assert (await peer.call("session/list", tags=["old"]))["sessions"] == []
     assert peer.told("session/changed")[-1]["changed"] == ["tags"]
 

@@ -18,30 +18,32 @@ async def said(daemon: Running, cwd: str) -> tuple[Peer, str]:
 @pytest.mark.parametrize(
     ("method", "params", "of_leaf", "of_null"),
     [
-        ("session/path", {}, lambda it: seqs_of(it) == [1, 2], lambda it: it["items"] == []),
-        ("session/context", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
-        ("session/context", {}, lambda it: len(it["messages"]) == 2, lambda it: it["messages"] == []),
+        ("session/path", {}, lambda result: seqs_of(result) == [1, 2], lambda result: result["items"] == []),
+        ("session/context", {}, lambda result: result["leafId"] == "a", lambda result: result["leafId"] is None),
+        ("session/context", {}, lambda result: len(result["messages"]) == 2, lambda result: result["messages"] == []),
         (
             "session/stats", {},
-            lambda it: it["pathStats"]["entryCount"] == 2, lambda it: it["pathStats"]["entryCount"] == 0,
+            lambda result: result["pathStats"]["entryCount"] == 2,
+            lambda result: result["pathStats"]["entryCount"] == 0,
         ),
-        ("session/stats", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
-        ("state/get", {}, lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None),
+        ("session/stats", {}, lambda result: result["leafId"] == "a", lambda result: result["leafId"] is None),
+        ("state/get", {}, lambda result: result["leafId"] == "a", lambda result: result["leafId"] is None),
         (
             "session/prepareBranch", {"entryId": "q"},
-            lambda it: it["previousLeafId"] == "a", lambda it: it["previousLeafId"] is None,
+            lambda result: result["previousLeafId"] == "a", lambda result: result["previousLeafId"] is None,
         ),
         (
             "session/prepareCompaction", {},
-            lambda it: it["leafId"] == "a", lambda it: it["leafId"] is None,
+            lambda result: result["leafId"] == "a", lambda result: result["leafId"] is None,
         ),
         (
             "session/fork", {},
-            lambda it: it["session"]["messageCount"] == 2, lambda it: it["session"]["messageCount"] == 0,
+            lambda result: result["session"]["messageCount"] == 2,
+            lambda result: result["session"]["messageCount"] == 0,
         ),
         (
             "session/export", {"format": "markdown"},
-            lambda it: "## " in it["text"], lambda it: "## " not in it["text"],
+            lambda result: "## " in result["text"], lambda result: "## " not in result["text"],
         ),
     ],
 )  # fmt: skip

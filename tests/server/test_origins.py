@@ -12,17 +12,17 @@ async def test_a_change_names_the_client_its_program_its_daemon_and_the_command(
     )
     await other.call("session/open", sessionId=session_id)
     await other.call("session/rename", sessionId=session_id, title="Plans", commandId="press-1")
-    await peer.until(lambda it: bool(it.told("session/changed")))
+    await peer.until(lambda client: bool(client.told("session/changed")))
     origin = {
         "kind": "client", "clientId": "editor-1", "serverId": hello["serverId"], "agent": "atlas",
         "commandId": "press-1",
     }  # fmt: skip
-    assert [it["origin"] for it in peer.told("session/changed")] == [origin]
-    assert [it["origin"] for it in peer.told("session/appended")] == [origin]
+    assert [notification["origin"] for notification in peer.told("session/changed")] == [origin]
+    assert [notification["origin"] for notification in peer.told("session/appended")] == [origin]
 
 
 async def test_a_change_without_a_command_names_none(memory: Running) -> None:
     peer, session_id = await started(memory, "/work")
     await peer.append(session_id, user("1"), assistant("2"))
-    await peer.until(lambda it: bool(it.told("session/changed")))
-    assert {it["origin"]["commandId"] for it in peer.told("session/changed")} == {None}
+    await peer.until(lambda client: bool(client.told("session/changed")))
+    assert {notification["origin"]["commandId"] for notification in peer.told("session/changed")} == {None}

@@ -62,7 +62,7 @@ async def promoted(daemon: Running, cwd: str) -> tuple[Peer, str, Path]:
 async def test_lines_of_another_program_are_announced_as_foreign(daemon: Running, cwd: str) -> None:
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f1", "b") + line("f2", "a"))
-    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+    await peer.until(lambda client: client.seqs() == [1, 2, 3, 4])
     last = peer.told("session/appended")[-1]
     assert (last["origin"], last["leafId"], last["toSeq"]) == (FOREIGN, "f2", 4)
     assert [entry["id"] for entry in entries_of(last)] == ["f1", "f2"]
@@ -75,9 +75,9 @@ async def test_an_append_that_finds_foreign_lines_goes_behind_them(daemon: Runni
     write(path, line("f1", "b"))
     result = await peer.append(session_id, user("mine", id="m"))
     assert (result["lastSeq"], result["leafId"]) == (4, "m")
-    assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
+    assert [row["id"] for row in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
     assert lines_of(path)[-1]["parentId"] == "f1"
-    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+    await peer.until(lambda client: client.seqs() == [1, 2, 3, 4])
     assert [note["origin"]["kind"] for note in peer.told("session/appended")] == [
         "client",
         "foreign",
@@ -105,7 +105,7 @@ async def test_a_foreign_title_label_and_move_are_told_in_plain_words(daemon: Ru
         {"type": "leaf", "id": "m", "parentId": "a", "targetId": "a"},
     ]
     write(path, b"".join(json.dumps(entry).encode() + b"\n" for entry in entries))
-    await peer.until(lambda it: bool(it.told("session/leafMoved") and it.told("session/changed")))
+    await peer.until(lambda client: bool(client.told("session/leafMoved") and client.told("session/changed")))
     [*_, changed], [moved] = peer.told("session/changed"), peer.told("session/leafMoved")
     assert (changed["changed"], changed["origin"]) == (["title", "labels"], FOREIGN)
     assert changed["session"]["title"] == "Renamed by pi"
@@ -115,9 +115,9 @@ async def test_a_foreign_title_label_and_move_are_told_in_plain_words(daemon: Ru
 async def test_many_foreign_lines_at_once_come_as_a_replay_in_slices(memory: Running, cwd: str) -> None:
     peer, session_id, path = await promoted(memory, cwd)
     write(path, b"".join(line(f"f{number}", "b", "x" * 10_000) for number in range(200)))
-    await peer.until(lambda it: it.seqs()[-1] == 202)
+    await peer.until(lambda client: client.seqs()[-1] == 202)
     await peer.append(session_id, user("mine"))
-    await peer.until(lambda it: it.seqs()[-1] == 203)
+    await peer.until(lambda client: client.seqs()[-1] == 203)
     assert peer.seqs() == list(range(1, 204))
     assert max(len(body) for body in peer.bodies) < 400_000
 
@@ -160,14 +160,15 @@ async def test_when_two_programs_write_at_once_every_line_is_there_once_and_ever
         for entry in result["entries"]:
             assert names[entry["seq"]] == entry["id"]
     for who in (peer, other):
-        await who.until(lambda it: it.seqs()[-1] == session)
+        await who.until(lambda client: client.seqs()[-1] == session)
         assert who.seqs() == [seq for seq, name in enumerate(names) if name is not None][1:]
         told = [entry for note in who.told("session/appended") for entry in entries_of(note)]
         assert told == [json.loads(row) for row in rows if row][1:]
         for note in who.told("session/appended"):
             if not note["replay"]:
                 mine = {
-                    name in {f"f{n}" for n in range(60)} for name in (it["id"] for it in entries_of(note))
+                    name in {f"f{n}" for n in range(60)}
+                    for name in (entry["id"] for entry in entries_of(note))
                 }
                 assert mine == {note["origin"] == FOREIGN}
 
@@ -183,7 +184,7 @@ async def test_a_half_line_that_is_finished_later_is_one_line(daemon: Running, c
     appending = asyncio.create_task(peer.append(session_id, user("mine", id="m")))
     write(path, whole[30:])
     assert (await appending)["lastSeq"] == 4
-    assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
+    assert [row["id"] for row in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
     assert not list(path.parent.glob("*.torn-*"))
 
 
@@ -213,13 +214,16 @@ async def test_an_append_that_landed_behind_half_a_foreign_line_is_acknowledged_
             for seq, row in enumerate(rows)
             if row.startswith(b"{") and row.endswith(b"}")
         }
-        acknowledged = {it["seq"]: it["id"] for result in results for it in result["entries"]}
+        acknowledged = {entry["seq"]: entry["id"] for result in results for entry in result["entries"]}
         assert list(acknowledged.values()) == ["m1", "m2", "m3", "m4"]
         assert {seq: names[seq] for seq in acknowledged} == acknowledged
-        assert [it for it in names.values() if it.startswith("m")] == ["m1", "m2", "m3", "m4"]
+        assert [name for name in names.values() if name.startswith("m")] == ["m1", "m2", "m3", "m4"]
         problems = (await peer.call("session/info", sessionId=session_id))["problems"]
-        assert [it["line"] - 1 for it in problems] == [rows.index(foreign[:30]), rows.index(foreign[30:-1])]
-        await peer.until(lambda it: it.seqs()[-1] == results[-1]["lastSeq"])
+        assert [problem["line"] - 1 for problem in problems] == [
+            rows.index(foreign[:30]),
+            rows.index(foreign[30:-1]),
+        ]
+        await peer.until(lambda client: client.seqs()[-1] == results[-1]["lastSeq"])
         told = [entry["id"] for note in peer.told("session/appended") for entry in entries_of(note)]
         assert told == ["a", "b", "f0", "m1", "m2", "m3", "m4"]
 
@@ -238,7 +242,7 @@ async def test_a_torn_tail_that_grows_while_it_is_put_aside_loses_nothing(tmp_pa
 
         disk.before_next("fsync", finish)
         result = await peer.append(session_id, user("mine", id="m"))
-        assert [it["id"] for it in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
+        assert [row["id"] for row in lines_of(path)[1:]] == ["a", "b", "f1", "m"]
         assert result["lastSeq"] == 4
         assert not list(path.parent.glob("*.torn-*"))
 
@@ -273,7 +277,7 @@ async def test_two_torn_lines_are_both_kept(daemon: Running, tmp_path: Path, cwd
     await peer.append(session_id, user("on"))
     write(path, b'{"two')
     await peer.append(session_id, user("and on"))
-    assert {it.read_bytes() for it in path.parent.glob("*.torn-*")} == {b'{"one', b'{"two'}
+    assert {path.read_bytes() for path in path.parent.glob("*.torn-*")} == {b'{"one', b'{"two'}
     assert len(lines_of(path)) == 4
 
 
@@ -286,7 +290,7 @@ async def test_a_whole_last_line_without_its_newline_gets_one(
     assert path.read_bytes() == data
     assert (await peer.append(session_id, user("on", id="on")))["lastSeq"] == 3
     assert path.read_bytes().startswith(data + b"\n{")
-    assert [it["id"] for it in lines_of(path)[1:]] == ["e1", "e2", "on"]
+    assert [row["id"] for row in lines_of(path)[1:]] == ["e1", "e2", "on"]
     entries = entries_of(await peer.call("session/entries", sessionId=session_id))
     assert [entry["id"] for entry in entries] == ["e1", "e2", "on"]
     await peer.append(session_id, user("and on"))
@@ -300,7 +304,7 @@ async def test_the_missing_newline_may_come_from_the_other_program(
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     write(path, b"\n" + line("f1", "e1"))
     assert (await peer.append(session_id, user("on", id="on")))["lastSeq"] == 3
-    assert [it["id"] for it in lines_of(path)[1:]] == ["e1", "f1", "on"]
+    assert [row["id"] for row in lines_of(path)[1:]] == ["e1", "f1", "on"]
     entries = entries_of(await peer.call("session/entries", sessionId=session_id))
     assert [entry["id"] for entry in entries] == ["e1", "f1", "on"]
 
@@ -318,12 +322,12 @@ async def test_a_line_that_a_second_program_continues_is_one_line_for_the_daemon
     monkeypatch.setattr(log_maintenance, "SETTLE_SECONDS", 30.0)
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f0", "b") + line("f1", "b").removesuffix(b"\n"))
-    await peer.until(lambda it: it.seqs() == [1, 2, 3])  # the daemon has seen f1, too
+    await peer.until(lambda client: client.seqs() == [1, 2, 3])  # the daemon has seen f1, too
     write(path, b'{"type":"message","id":"f2\n' + line("f3", "b"))
     result = await peer.append(session_id, user("mine", id="m"))
     assert result["lastSeq"] == 6 == _place(path, "m")
     info = await peer.call("session/info", sessionId=session_id)
-    assert [(it["kind"], it["line"]) for it in info["problems"]] == [("damagedLine", 5)]
+    assert [(problem["kind"], problem["line"]) for problem in info["problems"]] == [("damagedLine", 5)]
     entries = await peer.call("session/entries", sessionId=session_id)
     assert [entry["id"] for entry in entries_of(entries)] == ["a", "b", "f0", "f3", "m"]
 
@@ -334,7 +338,7 @@ async def test_an_entry_whose_newline_never_comes_is_announced_and_finished_by_t
     peer, session_id, path = await promoted(daemon, cwd)
     foreign = line("f1", "b").removesuffix(b"\n")
     write(path, foreign)
-    await peer.until(lambda it: it.seqs() == [1, 2, 3])
+    await peer.until(lambda client: client.seqs() == [1, 2, 3])
     assert path.read_bytes().endswith(foreign)
     assert (await peer.append(session_id, user("mine", id="m")))["lastSeq"] == 4 == _place(path, "m")
 
@@ -343,7 +347,7 @@ async def test_an_append_finishes_an_entry_whose_newline_has_not_come_yet(daemon
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f1", "b").removesuffix(b"\n"))
     assert (await peer.append(session_id, user("mine", id="m")))["lastSeq"] == 4 == _place(path, "m")
-    await peer.until(lambda it: it.seqs() == [1, 2, 3, 4])
+    await peer.until(lambda client: client.seqs() == [1, 2, 3, 4])
 
 
 async def test_an_announced_entry_that_another_program_continues_makes_the_file_another_one(
@@ -351,7 +355,7 @@ async def test_an_announced_entry_that_another_program_continues_makes_the_file_
 ) -> None:
     peer, session_id, path = await promoted(daemon, cwd)
     write(path, line("f1", "b").removesuffix(b"\n"))
-    await peer.until(lambda it: it.seqs() == [1, 2, 3])
+    await peer.until(lambda client: client.seqs() == [1, 2, 3])
     write(path, b'{"type":"message","id":"f2\n' + line("f3", "b"))
     content = path.read_bytes()
     refused = await refusal(peer.append(session_id, user("mine", id="m")))
@@ -406,14 +410,14 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
     (tmp_path / "new").rename(path)
     opened = (await peer.call("session/open", path=str(path)))["session"]
     assert (opened["sessionId"], opened["lastSeq"], opened["firstPrompt"]) == (session_id, 1, "new")
-    await subscriber.until(lambda it: bool(it.told("session/lagged")))
+    await subscriber.until(lambda client: bool(client.told("session/lagged")))
     assert subscriber.told("session/lagged")[0]["lastSeq"] == 2
     result = await subscriber.call(
         "session/subscribe", sessionId=session_id, after=await subscriber.position(session_id, 2)
     )
     assert result["mode"] == "snapshot"
     assert (await peer.append(session_id, user("on")))["lastSeq"] == 2
-    await subscriber.until(lambda it: it.seqs() == [2])
+    await subscriber.until(lambda client: client.seqs() == [2])
 
 
 # --- old versions and other shapes -------------------------------------------------------------------------
@@ -432,7 +436,7 @@ def v1(cwd: str) -> bytes:
         "tokensBefore": 1,
         "timestamp": "2025",
     }
-    return b"".join(json.dumps(it).encode() + b"\n" for it in [head, *entries, kept])
+    return b"".join(json.dumps(item).encode() + b"\n" for item in [head, *entries, kept])
 
 
 def v2(cwd: str) -> bytes:
@@ -472,7 +476,7 @@ async def test_readers_of_an_old_log_see_the_same_while_it_is_migrated(
 ) -> None:
     head = {"type": "session", "id": "v1-long-one", "timestamp": "2025", "cwd": cwd}
     text = {"type": "message", "timestamp": "2025", "message": {"role": "user", "content": "x" * 300}}
-    data = b"".join(json.dumps(it).encode() + b"\n" for it in [head, *[text] * 3000])
+    data = b"".join(json.dumps(item).encode() + b"\n" for item in [head, *[text] * 3000])
     peer, session_id, _ = await open_file(memory, tmp_path, data)
     reader = await memory.attach()
     before = await reader.raw("session/path", sessionId=session_id)

@@ -296,10 +296,10 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
         for _ in range(60):
             await peer.append(session_id, user("x" * 100_000))
             assert daemon.inside.send_buffers.total < 5 * MIB
-        await peer.until(lambda it: it.seqs() == list(range(1, 61)))
+        await peer.until(lambda client: client.seqs() == list(range(1, 61)))
         for each in deaf:
             each.connection.resume()
-            await each.until(lambda it: bool(it.told("session/lagged")))
+            await each.until(lambda client: bool(client.told("session/lagged")))
             [lagged] = each.told("session/lagged")
             assert each.seqs() == list(range(1, lagged["lastSeq"] + 1))
             await each.call(
@@ -308,7 +308,7 @@ async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_f
                 after=await each.position(session_id, lagged["lastSeq"]),
             )
         for each in deaf:
-            await each.until(lambda it: it.seqs() == list(range(1, 61)))
+            await each.until(lambda client: client.seqs() == list(range(1, 61)))
 
 
 async def test_a_client_that_asks_one_by_one_and_does_not_read_is_not_read_either(
@@ -362,11 +362,11 @@ async def test_a_large_batch_comes_to_each_watcher_at_its_own_pace(tmp_path: Pat
         large = {"type": "custom", "customType": "x", "data": ["y" * 400_000 for _ in range(10)]}
         await peer.append(session_id, large, *(user("z" * 50_000) for _ in range(40)), user("end"))
         for each in [peer, *watching]:
-            await each.until(lambda it: it.seqs() == list(range(1, 43)))
+            await each.until(lambda client: client.seqs() == list(range(1, 43)))
             assert all(note["replay"] for note in each.told("session/appended"))
         assert not daemon.inside.memory_budget.answers.taken
         await peer.append(session_id, user("small"))
-        await watching[0].until(lambda it: it.seqs()[-1] == 43)
+        await watching[0].until(lambda client: client.seqs()[-1] == 43)
         assert not watching[0].told("session/appended")[-1]["replay"]
 
 

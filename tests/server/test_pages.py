@@ -81,7 +81,7 @@ async def test_a_label_marks_a_row_that_came_before(memory: Running, cwd: str) -
     assert mark["filterMask"] & 0b01000  # labeledOnly
     await peer.call("session/label", sessionId=session_id, entryId="a", label=None)
     [third] = await parts(peer, session_id, second["toSeq"])
-    assert [(it["id"], it["label"]) for it in third["marks"]] == [("a", None)]
+    assert [(entry["id"], entry["label"]) for entry in third["marks"]] == [("a", None)]
 
 
 async def test_a_row_of_the_same_part_bears_its_label_at_once(memory: Running, cwd: str) -> None:
@@ -196,7 +196,9 @@ async def test_a_document_lets_nothing_run_but_what_bears_its_nonce(memory: Runn
         "default-src 'none'", f"script-src 'nonce-{nonce}'", f"style-src 'nonce-{nonce}'", "img-src data:",
         "base-uri 'none'", "form-action 'none'",
     ]  # fmt: skip
-    running = [it for it in re.findall(r"<(?:script|style)([^>]*)>", html) if "application/json" not in it]
+    running = [
+        found for found in re.findall(r"<(?:script|style)([^>]*)>", html) if "application/json" not in found
+    ]
     assert running == [f' nonce="{nonce}"'] * 2
     assert (await peer.call("view/document", nonce=nonce))["html"] == html
 

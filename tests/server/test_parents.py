@@ -54,7 +54,7 @@ async def test_a_parent_that_cannot_be_is_refused(memory: Running, params: dict[
 
 
 @pytest.mark.parametrize("params", [{"title": "x" * 1_001}, {"tags": ["x" * 101]}, {"tags": [""]},
-                                    {"tags": [str(it) for it in range(101)]}])  # fmt: skip
+                                    {"tags": [str(number) for number in range(101)]}])  # fmt: skip
 async def test_a_title_and_tags_have_limits(memory: Running, params: dict[str, object]) -> None:
     peer, session_id = await started(memory, "/work")
     assert (await refusal(peer.call("session/create", cwd="/work", **params))).kind == "invalidParams"

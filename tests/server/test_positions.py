@@ -44,10 +44,10 @@ async def test_every_message_that_tells_a_seq_names_the_same_log(daemon: Running
     page = await peer.call("session/entries", sessionId=session_id)
     path = await peer.call("session/path", sessionId=session_id)
     await peer.call("session/branch", sessionId=session_id, entryId="a")
-    await peer.until(lambda it: bool(it.told("session/leafMoved")))
+    await peer.until(lambda client: bool(client.told("session/leafMoved")))
     notes = [*peer.told("session/appended"), *peer.told("session/leafMoved")]
     told = [done, subscribed, subscribed["session"], page, path, *notes]
-    assert {it["logId"] for it in told} == {log_id}
+    assert {item["logId"] for item in told} == {log_id}
     forked = (await peer.call("session/fork", sessionId=session_id))["session"]
     assert forked["logId"] != log_id
 
@@ -110,9 +110,9 @@ async def test_a_conflict_names_the_log_in_which_the_missing_lines_are(daemon: R
         ),
         await refusal(peer.call("session/compact", sessionId=session_id, expectedLeafId="a1")),
     ]
-    for it in refused:
-        assert (it.kind, it.details["logId"], it.details["missingCount"]) == ("leafConflict", log_id, 2)
-        after = {"logId": log_id, "seq": it.details["lastSeq"] - it.details["missingCount"]}
+    for item in refused:
+        assert (item.kind, item.details["logId"], item.details["missingCount"]) == ("leafConflict", log_id, 2)
+        after = {"logId": log_id, "seq": item.details["lastSeq"] - item.details["missingCount"]}
         missing = await peer.call("session/entries", sessionId=session_id, after=after)
         assert [entry["id"] for entry in entries_of(missing)] == ["a2", "a3"]
     reused = await refusal(peer.append(session_id, user("other", id="a2")))
@@ -221,4 +221,4 @@ async def test_an_agent_that_branched_in_a_replaced_log_follows_what_was_added_t
         async with agent.turn():
             said = await agent.append(assistant("on we go")["message"])
         entries = entries_of(await peer.call("session/path", sessionId=SESSION))
-        assert [it["id"] for it in entries] == ["e1", "e2", label, said]
+        assert [entry["id"] for entry in entries] == ["e1", "e2", label, said]

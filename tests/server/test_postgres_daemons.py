@@ -76,7 +76,7 @@ def test_no_session_claims_to_be_in_a_file_and_old_ones_are_cleaned_up(
         (f"atlas-no-{number}", None) for number in (2, 1, 0)
     ]
     hits = json.loads(there.run("search", "--all", "rivers", "--json"))["hits"]
-    assert {(it["sessionId"], it["path"]) for it in hits} == {
+    assert {(hit["sessionId"], hit["path"]) for hit in hits} == {
         (f"atlas-no-{number}", None) for number in range(3)
     }
     there.run("cleanup", "--keep", "1", "--yes")
@@ -105,5 +105,5 @@ def _epochs(server: Server, machine: Machine) -> str:
 def test_the_doctor_says_which_store_is_in_force(machines: tuple[Machine, Machine]) -> None:
     machines[0].run("list", "--all")  # the daemon runs: it knows the store
     findings = json.loads(machines[0].run("doctor", "--json"))["findings"]
-    [found] = [it for it in findings if it["kind"] == "otherStore"]
+    [found] = [finding for finding in findings if finding["kind"] == "otherStore"]
     assert "synchronous_commit" in found["message"]

@@ -115,7 +115,7 @@ async def test_a_session_is_one_whether_it_is_named_by_its_id_or_its_path(memory
     opened = peer.send("session/open", path=path)
     peer.send("session/append", sessionId=session_id, entries=[user("x", id="after")])
     await opened
-    await peer.until(lambda it: any("after" in str(note) for note in it.told("session/appended")))
+    await peer.until(lambda client: any("after" in str(note) for note in client.told("session/appended")))
 
 
 async def test_requests_behind_a_write_that_fails_go_on_without_it(tmp_path: Path, cwd: str) -> None:
@@ -290,7 +290,7 @@ async def test_the_writes_of_a_client_that_has_gone_take_effect_in_their_order(
             await asyncio.gather(*calls, return_exceptions=True)
         other = await daemon.attach()
         first = (await other.call("session/subscribe", sessionId=session_id))["fromSeq"]
-        await other.until(lambda it: first > 4 or 4 in it.seqs())
+        await other.until(lambda client: first > 4 or 4 in client.seqs())
         info = await other.call("session/info", sessionId=session_id)
         assert (info["session"]["leafId"], info["session"]["tags"]) == ("last", ["kept"])
         assert (await other.call("server/status"))["inFlightCount"] == 0
@@ -305,8 +305,8 @@ async def test_more_requests_than_may_be_in_flight_are_all_answered_in_their_ord
         calls.append(peer.send("session/append", sessionId=session_id, entries=[user(f"{number}")]))
         calls.append(peer.send("session/info", sessionId=session_id))
     results = await asyncio.gather(*calls)
-    assert [it["lastSeq"] for it in results[::2]] == list(range(1, 601))
-    assert [it["session"]["lastSeq"] for it in results[1::2]] == list(range(1, 601))
+    assert [result["lastSeq"] for result in results[::2]] == list(range(1, 601))
+    assert [result["session"]["lastSeq"] for result in results[1::2]] == list(range(1, 601))
 
 
 async def test_requests_that_wait_when_the_daemon_drains_are_answered_once(tmp_path: Path, cwd: str) -> None:

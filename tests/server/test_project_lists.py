@@ -21,7 +21,7 @@ async def session(peer: Peer, cwd: Path, text: str = "hello") -> str:
 
 
 async def listed(peer: Peer, **params: Any) -> set[str]:
-    return {it["sessionId"] for it in (await peer.call("session/list", **params))["sessions"]}
+    return {row["sessionId"] for row in (await peer.call("session/list", **params))["sessions"]}
 
 
 async def test_a_project_is_listed_from_each_of_its_folders(memory: Running, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ async def test_a_search_is_limited_to_a_project(memory: Running, tmp_path: Path)
     ours = await session(peer, below(root, "src"), "a quokka")
     await session(peer, below(tmp_path, "other"), "a quokka")
     found = await peer.call("session/search", query="quokka", project=str(root), waitMs=10_000)
-    assert [it["sessionId"] for it in found["hits"]] == [ours]
+    assert [hit["sessionId"] for hit in found["hits"]] == [ours]
 
 
 async def test_a_watch_of_a_project_receives_sessions_of_its_folders(memory: Running, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ async def test_a_watch_of_a_project_receives_sessions_of_its_folders(memory: Run
     watched = await watching(peer, project=str(root))
     await session(peer, below(tmp_path, "other"))
     ours = await session(peer, below(root, "src"))
-    await watched.until(lambda it: list(it.rows) == [ours])
+    await watched.until(lambda item: list(item.rows) == [ours])
 
 
 async def test_a_folder_becomes_a_project_when_a_repository_is_made(memory: Running, tmp_path: Path) -> None:

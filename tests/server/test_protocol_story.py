@@ -41,7 +41,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 SHORTENED = {"methods", "notifications", "experimental", "agents"}
 """Lists of which the document shows only the beginning."""
 
-HANDSHAKES = [it for it in answered() if it.method == "server/hello"]
+HANDSHAKES = [answer for answer in answered() if answer.method == "server/hello"]
 """Of the script, which sends them before its first request."""
 
 CLAUDE = b"""\
@@ -83,15 +83,17 @@ class Story:
     def ours(self, value: Any) -> Any:
         """A value of the document with the ids and places of this daemon."""
         if isinstance(value, dict):
-            return {name: self.ours(it) for name, it in value.items()}
+            return {name: self.ours(item) for name, item in value.items()}
         if isinstance(value, list):
-            return [self.ours(it) for it in value]
+            return [self.ours(item) for item in value]
         if isinstance(value, str):
             if value.startswith("/home/ada/old/"):
                 return str(self.folder / Path(value).name)
             if value in self.ids:
                 return self.ids[value]
-            whole = next((it for it in self.ids if MADE.fullmatch(value) and it.startswith(value)), None)
+            whole = next(
+                (text for text in self.ids if MADE.fullmatch(value) and text.startswith(value)), None
+            )
             return value if whole is None else self.ids[whole][: len(value)]
         return value
 
@@ -146,23 +148,26 @@ async def test_the_daemon_answers_as_the_document_says(story: Story) -> None:
         if number in NOT_TO_BE_HAD or example in HANDSHAKES:
             continue
         if number == 2:
-            for it in HANDSHAKES:
-                wrong += await compared(story, it)
+            for handshake in HANDSHAKES:
+                wrong += await compared(story, handshake)
         if number == 47:
             await beside_the_requests(story)
         wrong += await compared(story, example)
     answering.cancel()
     for note in notifications():
         if note.message["method"] not in NOT_TO_BE_HAD:
-            wrong += [f"{note.where}: {it}" for it in told(story, note)]
+            wrong += [f"{note.where}: {notification}" for notification in told(story, note)]
     assert not wrong, "\n".join(wrong)
 
 
 async def compared(story: Story, example: Answered) -> list[str]:
     """How the reply to a request differs from the one in the document."""
-    said = {name: it for name, it in example.reply.message.items() if name in ("result", "error")}
+    said = {name: item for name, item in example.reply.message.items() if name in ("result", "error")}
     reply = await story.ask(example)
-    return [f"{example.request.where} {example.method}: {it}" for it in story.differences(said, reply)]
+    return [
+        f"{example.request.where} {example.method}: {difference}"
+        for difference in story.differences(said, reply)
+    ]
 
 
 async def answer_the_daemon(story: Story, wrong: list[str]) -> None:
@@ -171,12 +176,14 @@ async def answer_the_daemon(story: Story, wrong: list[str]) -> None:
     for nth in range(1, 1_000):
         params = await writer.asked(nth)
         shown = [
-            it for it in asked_of_clients() if story.nvim.asked[nth - 1]["id"] == it.request.message["id"]
+            answer
+            for answer in asked_of_clients()
+            if story.nvim.asked[nth - 1]["id"] == answer.request.message["id"]
         ]
-        for it in shown:
-            said = story.differences(it.request.message["params"], params)
-            wrong += [f"{it.request.where} {it.method}: {one}" for one in said]
-            writer.answer_with(it.reply.message["result"], nth=nth)
+        for answer in shown:
+            said = story.differences(answer.request.message["params"], params)
+            wrong += [f"{answer.request.where} {answer.method}: {one}" for one in said]
+            writer.answer_with(answer.reply.message["result"], nth=nth)
         if not shown:
             writer.answer(nth=nth)
 
@@ -186,13 +193,19 @@ async def beside_the_requests(story: Story) -> None:
     await story.script.call("session/create", cwd="/home/ada/atlas", id="atlas-scratch")
     await story.script.call("session/close", sessionId="atlas-scratch")
     session = (await story.nvim.call("session/info", sessionId="atlas-parser-1"))["session"]
-    [note] = [it.message["params"] for it in notifications() if it.heading == "session/appended"]
+    [note] = [
+        notification.message["params"]
+        for notification in notifications()
+        if notification.heading == "session/appended"
+    ]
     [entry] = entries_of(note)
     entry |= {"id": "9c4e77b0", "parentId": story.ids[entry["parentId"]]}
     with Path(session["path"]).open("ab") as file:
         file.write(json.dumps(entry).encode() + b"\n")
-    await story.nvim.until(lambda it: 11 in it.seqs())
-    await story.nvim.until(lambda it: any(note["changed"] for note in it.told("server/sessionsChanged")))
+    await story.nvim.until(lambda client: 11 in client.seqs())
+    await story.nvim.until(
+        lambda notification: any(note["changed"] for note in notification.told("server/sessionsChanged"))
+    )
 
 
 def told(story: Story, note: Example) -> list[str]:
@@ -201,9 +214,9 @@ def told(story: Story, note: Example) -> list[str]:
     real = [*story.nvim.told(method), *story.script.told(method)]
     known = dict(story.ids)
     found: list[list[str]] = []
-    for it in real:
+    for item in real:
         story.ids = dict(known)
-        found.append(list(story.differences(said, it)))
+        found.append(list(story.differences(said, item)))
         if not found[-1]:
             return []
     story.ids = known

@@ -40,7 +40,7 @@ def write(home: Path, number: int, *more: logs.Line, **header: Any) -> Path:
 
 async def rows(peer: Peer, **params: Any) -> dict[str, dict[str, Any]]:
     page = await peer.call("session/list", **params)
-    return {it["sessionId"]: it for it in page["sessions"]}
+    return {session["sessionId"]: session for session in page["sessions"]}
 
 
 async def test_the_first_list_has_provisional_rows_without_counts(tmp_path: Path, at_rest: None) -> None:
@@ -61,9 +61,9 @@ async def test_provisional_rows_become_those_of_the_whole_files_and_a_watch_rece
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         shown = await watching(peer)
-        await shown.until(lambda it: not any(row["provisional"] for [row] in it.rows.values()))
+        await shown.until(lambda watched: not any(row["provisional"] for [row] in watched.rows.values()))
         await shown.until_current()
-        assert {row["title"] for [row] in shown.rows.values()} == {f"Renamed {it}" for it in range(7)}
+        assert {row["title"] for [row] in shown.rows.values()} == {f"Renamed {number}" for number in range(7)}
         for session_id, [row] in shown.rows.items():
             about = (await peer.call("session/info", sessionId=session_id))["session"]
             assert {name: row[name] for name in about if name != "logId"} == {
@@ -84,11 +84,11 @@ async def test_filters_and_orders_by_facts_of_the_whole_file_are_final_at_once(
     write(tmp_path, 2, title="Other")
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
-        assert all(it["provisional"] for it in (await rows(peer)).values())
+        assert all(row["provisional"] for row in (await rows(peer)).values())
         found = await rows(peer, **params)
         unfiltered = "sort" in params and "cwd" not in params
         assert list(found) == (["session-0002", "session-0001"] if unfiltered else ["session-0001"])
-        assert not any(it["provisional"] for it in found.values())
+        assert not any(row["provisional"] for row in found.values())
 
 
 async def test_pages_by_time_have_the_order_of_the_whole_files(tmp_path: Path, at_rest: None) -> None:
@@ -103,15 +103,15 @@ async def test_pages_by_time_have_the_order_of_the_whole_files(tmp_path: Path, a
         pages = [await peer.call("session/list", limit=2, withTotal=True)]
         while (cursor := pages[-1]["nextCursor"]) is not None:
             pages.append(await peer.call("session/list", limit=2, withTotal=True, cursor=cursor))
-        provisional = [it for page in pages for it in page["sessions"]]
-        assert all(it["provisional"] for it in provisional)
+        provisional = [session for page in pages for session in page["sessions"]]
+        assert all(row["provisional"] for row in provisional)
         await peer.call("session/list", sort="title")
         final = (await peer.call("session/list"))["sessions"]
     assert {page["totalCount"] for page in pages} == {9}
-    assert [it["sessionId"] for it in final] == [it["sessionId"] for it in provisional]
+    assert [row["sessionId"] for row in final] == [row["sessionId"] for row in provisional]
     same = ("updatedAt", "createdAt", "cwd", "path", "sizeBytes", "parentSessionId", "isDraft")
-    assert [[it[name] for name in same] for it in final] == [
-        [it[name] for name in same] for it in provisional
+    assert [[row[name] for name in same] for row in final] == [
+        [row[name] for name in same] for row in provisional
     ]
 
 
@@ -146,7 +146,7 @@ async def test_the_next_daemon_reads_the_files_of_provisional_rows(
     async with running(tmp_path) as daemon:
         shown = WatchedList(await daemon.attach(), {})
         await shown.watch()
-        await shown.until(lambda it: it.rows["session-0001"][0]["entryCount"] == 34)
+        await shown.until(lambda watched: watched.rows["session-0001"][0]["entryCount"] == 34)
 
 
 async def test_a_row_that_is_complete_stays_complete_when_its_file_grows(
@@ -201,7 +201,7 @@ async def test_the_newest_files_are_read_as_a_whole_at_first(
     monkeypatch.setattr(files, "_WHOLE_BYTES", 2 * paths[0].stat().st_size + 100)
     async with running(tmp_path) as daemon:
         found = await rows(await daemon.attach())
-    assert {name: it["provisional"] for name, it in found.items()} == {
+    assert {name: row["provisional"] for name, row in found.items()} == {
         "session-0000": True, "session-0001": True, "session-0002": False, "session-0003": False,
     }  # fmt: skip
 

@@ -24,7 +24,7 @@ async def deleted(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, dict[
 async def test_a_purge_is_a_dry_run_by_default(daemon: Running, cwd: str) -> None:
     peer, gone = await deleted(daemon, cwd, title="Plans")
     said = await peer.call("trash/purge", sessionId=gone["sessionId"])
-    assert (said["dryRun"], [it["title"] for it in said["purged"]]) == (True, ["Plans"])
+    assert (said["dryRun"], [session["title"] for session in said["purged"]]) == (True, ["Plans"])
     assert said["purgedBytes"] == Path(gone["trashPath"]).stat().st_size
     done = await peer.call("trash/purge", trashId=gone["trashId"], dryRun=False)
     assert (done["dryRun"], done["purged"], done["keptCount"]) == (
@@ -42,8 +42,10 @@ async def test_only_sessions_that_are_old_enough_are_purged(memory: Running, cwd
     _, second = await deleted(memory, cwd)
     make_old(first["trashPath"])
     done = await peer.call("trash/purge", olderThanMs=86_400 * 1_000, dryRun=False)
-    assert ([it["trashId"] for it in done["purged"]], done["keptCount"]) == ([first["trashId"]], 1)
-    assert [it["trashId"] for it in (await peer.call("trash/list"))["sessions"]] == [second["trashId"]]
+    assert ([session["trashId"] for session in done["purged"]], done["keptCount"]) == ([first["trashId"]], 1)
+    assert [session["trashId"] for session in (await peer.call("trash/list"))["sessions"]] == [
+        second["trashId"]
+    ]
     done = await peer.call("trash/purge", olderThanMs=0, dryRun=False)
     assert (len(done["purged"]), done["keptCount"]) == (1, 0)
 
@@ -55,7 +57,7 @@ async def test_a_purge_of_many_lists_the_first_and_counts_all(
     monkeypatch.setattr(types, "MAX_REPORTED", most)
     everything = [(await deleted(memory, cwd))[1] for _ in range(3)]
     peer = await memory.attach()
-    size = sum(Path(it["trashPath"]).stat().st_size for it in everything)
+    size = sum(Path(session["trashPath"]).stat().st_size for session in everything)
     for dry_run in (True, False):
         done = await peer.call("trash/purge", olderThanMs=0, dryRun=dry_run)
         assert (len(done["purged"]), done["purgedCount"], done["truncated"]) == (most, 3, truncated)

@@ -35,7 +35,7 @@ async def passages(peer: Peer, question: str, **params: Any) -> list[dict[str, A
 
 
 async def names(peer: Peer, question: str, **params: Any) -> list[str]:
-    return [it["entryId"] for it in await passages(peer, question, **params)]
+    return [passage["entryId"] for passage in await passages(peer, question, **params)]
 
 
 async def test_a_passage_need_not_contain_every_word_of_the_question(peer: Peer) -> None:
@@ -48,7 +48,7 @@ async def test_a_session_without_a_title_has_its_first_prompt_without_secrets(pe
     secret = "sk-ant-api03-" + "A1b2C3d4" * 12
     await session_in(peer, "/w", user(f"Why is it slow? {secret}"), assistant("Three typhoons a second"))
     await session_in(peer, "/w", user("And now?"), assistant("Four typhoons a second"), title="Weather")
-    found = {it["title"]: it["firstPrompt"] for it in await passages(peer, "typhoons")}
+    found = {passage["title"]: passage["firstPrompt"] for passage in await passages(peer, "typhoons")}
     assert set(found) == {None, "Weather"}
     assert found["Weather"] is None
     assert found[None].startswith("Why is it slow?")
@@ -115,7 +115,7 @@ async def test_a_newer_passage_about_something_else_does_not_replace_the_answer(
     )
     await session_in(peer, "/w", assistant("A bridge was painted green by Tom", id="b", timestamp=NEW))
     found = await passages(peer, "walker timeout of the bridge")
-    assert [(it["entryId"], it["newest"]) for it in found] == [("a", False), ("b", False)]
+    assert [(passage["entryId"], passage["newest"]) for passage in found] == [("a", False), ("b", False)]
 
 
 async def test_a_passage_that_shares_only_the_words_of_the_question_is_about_something_else(
@@ -123,7 +123,7 @@ async def test_a_passage_that_shares_only_the_words_of_the_question_is_about_som
 ) -> None:
     await session_in(peer, "/w", assistant("Glider altitude is measured by Ann", id="a", timestamp=OLD))
     await session_in(peer, "/w", assistant("Glider altitude was painted green", id="b", timestamp=NEW))
-    assert [it["newest"] for it in await passages(peer, "glider altitude")] == [False, False]
+    assert [passage["newest"] for passage in await passages(peer, "glider altitude")] == [False, False]
 
 
 async def test_a_question_for_a_number_prefers_sentences_with_one(peer: Peer) -> None:
@@ -144,7 +144,11 @@ async def test_a_passage_names_its_place(peer: Peer) -> None:
         peer, "/w", user("Who owns the lighthouse?", id="q"),
         assistant("Ada owns the lighthouse since May", id="a", timestamp=OLD), title="Towers",
     )  # fmt: skip
-    [found] = [it for it in await passages(peer, "lighthouse ownership since May") if it["entryId"] == "a"]
+    [found] = [
+        passage
+        for passage in await passages(peer, "lighthouse ownership since May")
+        if passage["entryId"] == "a"
+    ]
     assert (found["sessionId"], found["title"], found["cwd"], found["project"]) == (
         session_id, "Towers", "/w", "/w",
     )  # fmt: skip
@@ -167,7 +171,7 @@ async def test_of_several_passages_about_one_matter_the_newest_comes_first_and_i
     await session_in(peer, "/w", assistant("The falcon timeout is 5 seconds", id="old", timestamp=OLD))
     await session_in(peer, "/w", assistant("The falcon timeout is 9 seconds", id="new", timestamp=NEW))
     found = await passages(peer, "falcon timeout")
-    assert [(it["entryId"], it["newest"], it["newerEntryId"]) for it in found] == [
+    assert [(passage["entryId"], passage["newest"], passage["newerEntryId"]) for passage in found] == [
         ("new", True, None), ("old", False, "new"),
     ]  # fmt: skip
 
@@ -176,8 +180,8 @@ async def test_passages_of_different_projects_do_not_contradict_each_other(peer:
     await session_in(peer, "/one", assistant("The falcon timeout is 5 seconds", id="one", timestamp=OLD))
     await session_in(peer, "/two", assistant("The falcon timeout is 9 seconds", id="two", timestamp=NEW))
     found = await passages(peer, "falcon timeout")
-    assert {it["entryId"] for it in found} == {"one", "two"}
-    assert not any(it["newest"] or it["newerEntryId"] for it in found)
+    assert {passage["entryId"] for passage in found} == {"one", "two"}
+    assert not any(passage["newest"] or passage["newerEntryId"] for passage in found)
 
 
 async def test_a_passage_on_an_abandoned_branch_is_marked_and_not_the_newest(peer: Peer) -> None:
@@ -187,7 +191,7 @@ async def test_a_passage_on_an_abandoned_branch_is_marked_and_not_the_newest(pee
     await peer.call("session/branch", sessionId=session_id, entryId="r")
     await peer.append(session_id, assistant("the pelican cap is 4", id="path", timestamp=OLD))
     found = await passages(peer, "pelican cap")
-    assert [(it["entryId"], it["onPath"], it["newest"]) for it in found] == [
+    assert [(passage["entryId"], passage["onPath"], passage["newest"]) for passage in found] == [
         ("path", True, True), ("side", False, False),
     ]  # fmt: skip
 
@@ -202,7 +206,7 @@ async def test_entries_that_a_compaction_replaced_are_found_with_its_summary(pee
     )
     compaction = {"type": "compaction", "id": "c", "summary": "chose the ibex port", "firstKeptEntryId": "k"}
     await peer.append(session_id, compaction)
-    found = {it["entryId"]: it for it in await passages(peer, "ibex port")}
+    found = {passage["entryId"]: passage for passage in await passages(peer, "ibex port")}
     assert set(found) == {"a", "c"}
     assert (found["c"]["type"], found["c"]["role"]) == ("compaction", None)
 
@@ -228,7 +232,7 @@ async def test_a_result_stays_within_its_budget_and_counts_what_is_omitted(peer:
     for number, text in enumerate(texts):
         await session_in(peer, f"/project-{number}", assistant(text, id=f"w{number}"))
     result = await recall(peer, "walnut cracker", budgetTokens=budget, limit=50)
-    size = sum(len(it["text"]) + len(it["cwd"]) for it in result["passages"])
+    size = sum(len(passage["text"]) + len(passage["cwd"]) for passage in result["passages"])
     assert size / 4 <= result["tokens"] <= budget
     assert result["passages"]
     assert result["omittedCount"] > 0

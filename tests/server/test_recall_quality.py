@@ -23,7 +23,7 @@ async def ranks(peer: Peer, wordings: dict[Fact, list[str]]) -> list[bool]:
         params = {"question": question, "project": fact.project} | ({"also": also} if also else {})
         result = await peer.call("session/recall", **params)
         assert result["tokens"] <= 2_000
-        found.append(fact.answer_id in [it["entryId"] for it in result["passages"][:FIRST]])
+        found.append(fact.answer_id in [passage["entryId"] for passage in result["passages"][:FIRST]])
     return found
 
 
@@ -34,20 +34,20 @@ async def test_facts_are_found_by_their_words_and_by_others(tmp_path: Path) -> N
         peer = await daemon.attach()
         waited = await peer.call("session/recall", question="ready?", waitMs=60_000)
         assert waited["unsearched"]["sessionCount"] == 0
-        same = await ranks(peer, {it: [it.same] for it in ASKED})
-        other = await ranks(peer, {it: [it.other, *it.also] for it in ASKED})
+        same = await ranks(peer, {fact: [fact.same] for fact in ASKED})
+        other = await ranks(peer, {fact: [fact.other, *fact.also] for fact in ASKED})
     assert sum(same) >= 0.9 * len(same)
     assert sum(other) >= 0.6 * len(other)
 
 
 def test_the_corpus_has_facts_of_each_kind_in_all_projects() -> None:
     assert len(FACTS) == 300
-    assert {it.project for it in FACTS} == set(recall_corpus.PROJECTS)
-    assert {it.kind for it in FACTS} == {"stated", "contradicted", "abandoned", "compacted"}
-    assert all(it.same and it.other and len(it.also) == 2 for it in FACTS)
+    assert {fact.project for fact in FACTS} == set(recall_corpus.PROJECTS)
+    assert {fact.kind for fact in FACTS} == {"stated", "contradicted", "abandoned", "compacted"}
+    assert all(fact.same and fact.other and len(fact.also) == 2 for fact in FACTS)
 
 
-@pytest.mark.parametrize("fact", FACTS[::30], ids=lambda it: it.name)
+@pytest.mark.parametrize("fact", FACTS[::30], ids=lambda fact: fact.name)
 def test_a_fact_of_two_projects_differs_between_them(fact: Fact) -> None:
-    twins = [it for it in FACTS if it.name.split("-")[0] == fact.name.split("-")[0]]
-    assert len({it.text for it in twins}) == len({it.project for it in twins}) == 2
+    twins = [item for item in FACTS if item.name.split("-")[0] == fact.name.split("-")[0]]
+    assert len({twin.text for twin in twins}) == len({twin.project for twin in twins}) == 2

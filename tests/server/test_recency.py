@@ -22,7 +22,7 @@ def two_sessions(home: Path, cwd: str) -> None:
 
 
 async def listed(peer: Peer, cwd: str) -> list[str]:
-    return [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]]
+    return [session["sessionId"] for session in (await peer.call("session/list", cwd=cwd))["sessions"]]
 
 
 async def rename(peer: Peer) -> None:

@@ -28,7 +28,9 @@ async def refuses(peer: Peer, session_id: str) -> Any:
 
 async def status(peer: Peer) -> dict[str, str]:
     told = await peer.call("server/status")
-    return {it["sessionId"]: it["writeBlock"]["reason"] for it in told.get("blockedSessions", [])}
+    return {
+        session["sessionId"]: session["writeBlock"]["reason"] for session in told.get("blockedSessions", [])
+    }
 
 
 def swept_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +68,18 @@ async def test_a_refused_write_is_told_until_one_succeeds(
         await peer.append("session-a", user("again"))
         assert await refuses(peer, "session-a") is None
         assert await status(peer) == {}
-        changes = [(it["session"]["sessionId"], it["changed"]) for it in write_block_changes(peer)]
+        changes = [
+            (change["session"]["sessionId"], change["changed"]) for change in write_block_changes(peer)
+        ]
         assert changes == [("session-a", ["writeBlock"])] * 2
 
 
 def write_block_changes(peer: Peer) -> list[dict[str, Any]]:
-    return [it for it in peer.told("session/changed") if "writeBlock" in it["changed"]]
+    return [
+        notification
+        for notification in peer.told("session/changed")
+        if "writeBlock" in notification["changed"]
+    ]
 
 
 async def test_a_disk_with_room_again_is_noticed_without_a_write(
@@ -84,7 +92,7 @@ async def test_a_disk_with_room_again_is_noticed_without_a_write(
         await session_in(peer, "session-a")
         disk.refuse("write", 1, error=errno.ENOSPC)
         await refusal(peer.append("session-a", user("lost")))
-        await peer.until(lambda it: len(write_block_changes(it)) == 2)
+        await peer.until(lambda client: len(write_block_changes(client)) == 2)
         assert await status(peer) == {}
 
 
@@ -102,7 +110,7 @@ async def test_lines_that_could_not_be_synced_are_told_and_written_anew_when_the
         assert refused.kind == "storageFailed"
         assert await status(peer) == {"session-a": "notSynced"}
         disk.allow("fsync")  # the descriptor whose sync failed is never synced again
-        await peer.until(lambda it: len(write_block_changes(it)) == 2)
+        await peer.until(lambda client: len(write_block_changes(client)) == 2)
         assert await status(peer) == {}
         disk.allow("fdatasync")
         assert (await peer.append("session-a", user("on")))["lastSeq"] == 3
@@ -189,4 +197,4 @@ async def test_little_room_is_warned_of_once_and_told_in_the_status(
         told = await peer.call("server/status")
         assert told["lowSpace"]
         assert told["freeBytes"] > 0
-        assert len([it for it in caplog.records if it.name == "sessiond.hub.disk_space"]) == 1
+        assert len([record for record in caplog.records if record.name == "sessiond.hub.disk_space"]) == 1

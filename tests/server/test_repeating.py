@@ -138,9 +138,11 @@ async def test_two_clients_that_send_it_at_once_both_get_the_answer(
     peer, session_id, path = await a_session(daemon, cwd)
     other = await daemon.attach()
     params = {"sessionId": session_id, **write.params, "commandId": COMMAND}
-    answers = await asyncio.gather(*(it.call(write.method, **params) for it in (peer, other, peer, other)))
-    assert sorted(it["duplicate"] for it in answers) == [False, True, True, True]
-    assert all(told(it) == told(answers[0]) for it in answers)
+    answers = await asyncio.gather(
+        *(client.call(write.method, **params) for client in (peer, other, peer, other))
+    )
+    assert sorted(answer["duplicate"] for answer in answers) == [False, True, True, True]
+    assert all(told(answer) == told(answers[0]) for answer in answers)
     assert len(lines_with(path, COMMAND)) == write.lines
 
 
@@ -286,7 +288,7 @@ ASKING: list[tuple[str, dict[str, Any]]] = [
     ("session/branch", {"entryId": "u1", "summarize": True}),
 ]
 asking = pytest.mark.parametrize(
-    ("method", "params"), ASKING, ids=[it[0].rpartition("/")[2] for it in ASKING]
+    ("method", "params"), ASKING, ids=[row[0].rpartition("/")[2] for row in ASKING]
 )
 
 
@@ -299,12 +301,12 @@ async def test_a_summary_is_asked_for_once_for_a_request_that_is_repeated(
     await writer.peer.call("session/open", sessionId=session_id)
     command = {"sessionId": session_id, **params, "commandId": COMMAND}
     other = await memory.attach()
-    calls = [asyncio.create_task(it.call(method, **command)) for it in (peer, other)]
+    calls = [asyncio.create_task(client.call(method, **command)) for client in (peer, other)]
     await writer.asked()
     writer.answer("So far.")
     answers = await asyncio.gather(*calls)
     first = {name: value for name, value in answers[0].items() if name != "duplicate"}
-    assert sorted(it["duplicate"] for it in answers) == [False, True]
+    assert sorted(answer["duplicate"] for answer in answers) == [False, True]
     await write_something_else(peer, session_id)
     assert await peer.call(method, **command) == first | {"duplicate": True}
     assert len(lines_with(path, COMMAND)) == 1
@@ -326,7 +328,7 @@ async def test_a_compaction_that_answers_several_requests_answers_the_repeats_of
         await writer.asked()
         writer.answer("So far.")
         answers = await asyncio.gather(*calls)
-        assert all(it == answers[0] for it in answers)
+        assert all(answer == answers[0] for answer in answers)
         await write_something_else(peer, session_id)
         before = path.read_bytes()
     async with running(tmp_path) as daemon:

@@ -35,10 +35,10 @@ async def a_session(daemon: Running, cwd: str) -> tuple[Peer, str, Path]:
         await peer.call(method, sessionId=session_id, **params, commandId=f"{method} of-mine")
         if method == "session/branch":
             await peer.append(
-                session_id, *(it for _ in range(2) for it in (user("?" * 400), assistant("!" * 400)))
+                session_id, *(item for _ in range(2) for item in (user("?" * 400), assistant("!" * 400)))
             )
     path = Path((await peer.call("session/info", sessionId=session_id))["session"]["path"])
-    assert {it[FIELD]["method"] for it in lines_of(path) if FIELD in it} == {
+    assert {line[FIELD]["method"] for line in lines_of(path) if FIELD in line} == {
         "session/create", *(method for method, _ in COMMANDS)
     }  # fmt: skip
     return peer, session_id, path
@@ -54,12 +54,12 @@ async def test_the_lines_of_a_fork_are_those_of_its_source_but_for_the_command(
 ) -> None:
     peer, session_id, path = await a_session(daemon, cwd)
     fork = (await peer.call("session/fork", sessionId=session_id, **params))["session"]
-    known = {it["id"]: without_field(it) for it in lines_of(path)}
-    copied = [it for it in lines_of(fork["path"])[1:] if it["id"] in known]
+    known = {line["id"]: without_field(line) for line in lines_of(path)}
+    copied = [line for line in lines_of(fork["path"])[1:] if line["id"] in known]
     assert FIELD.encode() not in Path(fork["path"]).read_bytes()
     assert len(copied) > len(COMMANDS)
-    assert [it for it in copied if it["type"] != "leaf"] == [
-        known[it["id"]] | {"parentId": it["parentId"]} for it in copied if it["type"] != "leaf"
+    assert [entry for entry in copied if entry["type"] != "leaf"] == [
+        known[entry["id"]] | {"parentId": entry["parentId"]} for entry in copied if entry["type"] != "leaf"
     ]
 
 
@@ -68,7 +68,7 @@ async def test_a_fork_that_is_a_command_itself_names_only_that_in_its_header(
 ) -> None:
     peer, session_id, _ = await a_session(memory, cwd)
     fork = (await peer.call("session/fork", sessionId=session_id, whole=True, commandId="forked"))["session"]
-    named = [it[FIELD]["id"] for it in lines_of(fork["path"]) if FIELD in it]
+    named = [line[FIELD]["id"] for line in lines_of(fork["path"]) if FIELD in line]
     assert named == ["forked"]
 
 
@@ -77,7 +77,7 @@ async def test_a_message_with_the_name_of_the_field_is_kept_in_a_fork(memory: Ru
     said = f'{{"{FIELD}": "is a field"}}'
     await peer.append(session_id, user(said, id="said"))
     fork = (await peer.call("session/fork", sessionId=session_id))["session"]
-    [line] = [it for it in lines_of(fork["path"]) if it.get("id") == "said"]
+    [line] = [line for line in lines_of(fork["path"]) if line.get("id") == "said"]
     assert line["message"]["content"] == user(said)["message"]["content"]
 
 
@@ -103,8 +103,8 @@ async def test_an_import_of_a_file_of_ours_has_its_lines_without_the_commands(
     imported = Path((await peer.call("session/info", sessionId=told["sessionId"]))["session"]["path"])
     assert (told["status"], told["problems"], told["preservedLines"]) == ("created", [], {})
     assert FIELD.encode() not in imported.read_bytes()
-    known = {it["id"]: without_field(it) for it in lines_of(path)[1:]}
-    there = [it for it in lines_of(imported)[1:] if it["id"] in known]
+    known = {line["id"]: without_field(line) for line in lines_of(path)[1:]}
+    there = [line for line in lines_of(imported)[1:] if line["id"] in known]
     assert there == list(known.values())
     [again] = (await peer.call("session/import", path=str(copy)))["sessions"]
     assert (again["status"], again["sessionId"]) == ("unchanged", told["sessionId"])

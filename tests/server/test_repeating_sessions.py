@@ -43,21 +43,21 @@ class Write:
 
 
 WRITES = [
-    Write("session/create", lambda it: {"cwd": it.cwd, "title": "T"}, {"title": "U"}),
-    Write("session/create", lambda it: {"cwd": it.cwd, "id": f"of-mine-{it.session_id}"}, {"title": "U"}),
-    Write("session/create", lambda it: {"cwd": it.cwd, "ephemeral": True}, {"ephemeral": False}),
-    Write("session/continue", lambda it: {"cwd": f"{it.cwd}/new"}, {"cwd": "/else"}),
-    Write("session/fork", lambda it: {"sessionId": it.session_id}, {"title": "U"}),
-    Write("session/move", lambda it: {"sessionId": it.session_id, "cwd": f"{it.cwd}/to"}, {"cwd": "/else"}),
-    Write("session/delete", lambda it: {"sessionId": it.session_id, "note": "old"}, {"note": "new"}),
-    Write("trash/restore", lambda it: {"trashId": it.trash_id}, {"trashId": "else"}),
-    Write("trash/purge", lambda it: {"trashId": it.trash_id, "dryRun": False}, {"trashId": "else"}),
+    Write("session/create", lambda scene: {"cwd": scene.cwd, "title": "T"}, {"title": "U"}),
+    Write("session/create", lambda scene: {"cwd": scene.cwd, "id": f"of-mine-{scene.session_id}"}, {"title": "U"}),
+    Write("session/create", lambda scene: {"cwd": scene.cwd, "ephemeral": True}, {"ephemeral": False}),
+    Write("session/continue", lambda scene: {"cwd": f"{scene.cwd}/new"}, {"cwd": "/else"}),
+    Write("session/fork", lambda scene: {"sessionId": scene.session_id}, {"title": "U"}),
+    Write("session/move", lambda scene: {"sessionId": scene.session_id, "cwd": f"{scene.cwd}/to"}, {"cwd": "/else"}),
+    Write("session/delete", lambda scene: {"sessionId": scene.session_id, "note": "old"}, {"note": "new"}),
+    Write("trash/restore", lambda scene: {"trashId": scene.trash_id}, {"trashId": "else"}),
+    Write("trash/purge", lambda scene: {"trashId": scene.trash_id, "dryRun": False}, {"trashId": "else"}),
     Write(
-        "session/cleanup", lambda it: {"maxAgeMs": 0, "tags": [it.session_id], "dryRun": False},
+        "session/cleanup", lambda scene: {"maxAgeMs": 0, "tags": [scene.session_id], "dryRun": False},
         {"maxAgeMs": 1},
     ),
-    Write("history/add", lambda it: {"prompt": f"in {it.cwd}", "cwd": it.cwd}, {"prompt": "else"}),
-    Write("history/delete", lambda it: {"promptIds": [it.prompt_id]}, {"promptIds": ["else"]}),
+    Write("history/add", lambda scene: {"prompt": f"in {scene.cwd}", "cwd": scene.cwd}, {"prompt": "else"}),
+    Write("history/delete", lambda scene: {"promptIds": [scene.prompt_id]}, {"promptIds": ["else"]}),
     Write("blob/collect", lambda _: {"graceMs": 0, "dryRun": False}, {"graceMs": 1}),
 ]  # fmt: skip
 every_write = pytest.mark.parametrize("write", WRITES, ids=str)
@@ -138,9 +138,11 @@ async def test_two_clients_that_send_it_at_once_both_get_the_answer(
     scene = await a_scene(daemon, cwd)
     other = await daemon.attach()
     params = {**write.params(scene), "commandId": f"{COMMAND}{cwd}"}
-    answers = await asyncio.gather(*(it.call(write.method, **params) for it in (scene.peer, other) * 2))
-    assert sorted(it["duplicate"] for it in answers) == [False, True, True, True]
-    assert all(facts(it) == facts(answers[0]) for it in answers)
+    answers = await asyncio.gather(
+        *(client.call(write.method, **params) for client in (scene.peer, other) * 2)
+    )
+    assert sorted(answer["duplicate"] for answer in answers) == [False, True, True, True]
+    assert all(facts(answer) == facts(answers[0]) for answer in answers)
 
 
 @every_lasting_write
@@ -203,8 +205,12 @@ async def test_other_params_or_another_method_under_the_id_are_refused(
     session_id = first.get("session", {}).get("sessionId", scene.session_id)
     others: list[tuple[str, dict[str, Any]]] = [
         (write.method, params | write.other),
-        *((it.method, it.params(scene)) for it in WRITES if it.method != write.method),
-        *((it, {"sessionId": session_id, "title": "T"}) for it in ("session/rename",) if "session" in first),
+        *((item.method, item.params(scene)) for item in WRITES if item.method != write.method),
+        *(
+            (name, {"sessionId": session_id, "title": "T"})
+            for name in ("session/rename",)
+            if "session" in first
+        ),
     ]
     for method, other in others:
         refused = await refusal(scene.peer.call(method, **other | {"commandId": COMMAND}))
@@ -241,7 +247,7 @@ async def test_a_repeat_opens_the_session_that_was_made(memory: Running, cwd: st
     told = len(scene.peer.told("session/created"))
     await other.call(write.method, **params)
     await scene.peer.append(made, user("are you there?"))
-    await other.until(lambda it: bool(it.told("session/appended")))
+    await other.until(lambda client: bool(client.told("session/appended")))
     await scene.peer.call("server/status")
     assert len(scene.peer.told("session/created")) == told
 
@@ -338,7 +344,7 @@ def test_the_journal_forgets_commands_after_a_month_and_above_a_number(tmp_path:
     for number in range(3):
         command = CommandRecord(id=f"c{number}", method="session/move", digest="d")
         journal.begin(command, {}, now - KEPT_SECONDS + number)
-    assert [it.id for it in journal.all(now + 1)] == ["c1", "c2"]
+    assert [entry.id for entry in journal.all(now + 1)] == ["c1", "c2"]
     journal.close()
 
 
@@ -347,5 +353,5 @@ def _refuse(*_: object) -> None:
 
 
 async def _path(home: Path, session_id: str) -> str:
-    [path] = [it for it in (home / "data/sessions").rglob("*.jsonl") if session_id in it.name]
+    [path] = [path for path in (home / "data/sessions").rglob("*.jsonl") if session_id in path.name]
     return str(path)

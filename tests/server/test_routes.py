@@ -32,11 +32,11 @@ def test_a_method_that_takes_effect_on_a_log_is_finished_once_it_has_begun() -> 
 
 
 def test_classes_that_are_loaded_late_exist_and_have_the_methods_that_rows_name() -> None:
-    late = {name: it for name, it in vars(routes).items() if isinstance(it, LoadedLate)}
+    late = {name: value for name, value in vars(routes).items() if isinstance(value, LoadedLate)}
     assert late
     source = Path(routes.__file__).read_text(encoding="utf-8")
-    for name, it in late.items():
+    for name, item in late.items():
         methods = re.findall(rf"\b{name}\.(\w+)", source)
         assert methods
         for method in methods:
-            assert inspect.iscoroutinefunction(getattr(getattr(import_module(it.module), name), method))
+            assert inspect.iscoroutinefunction(getattr(getattr(import_module(item.module), name), method))

@@ -25,7 +25,7 @@ async def names(peer: Peer, query: str, **params: Any) -> list[str]:
 
 
 def marked(hit: dict[str, Any]) -> list[str]:
-    return [part_of(hit["snippet"], it) for it in hit["ranges"]]
+    return [part_of(hit["snippet"], item) for item in hit["ranges"]]
 
 
 async def test_an_entry_is_found_as_soon_as_it_is_stored(daemon: Running, cwd: str) -> None:
@@ -100,7 +100,7 @@ async def test_no_query_is_a_syntax_error(memory: Running, query: str) -> None:
         await peer.call("session/search", query=query)
     else:
         assert (await refusal(peer.call("session/search", query=query))).kind == "invalidParams"
-        assert not any(it.isalnum() for it in query)
+        assert not any(character.isalnum() for character in query)
 
 
 async def test_entries_that_were_compacted_or_are_on_other_branches_are_found_with_their_place(
@@ -160,14 +160,14 @@ async def test_filters_select_the_same_entries_of_closed_and_open_sessions(tmp_p
         await peer.call("session/label", sessionId=one, entryId="a", label="keep")
         await peer.call("session/branch", sessionId=one, entryId="a")
         opened = [
-            await found(peer, "ruby", **it)
-            for it in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})
+            await found(peer, "ruby", **item)
+            for item in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})
         ]
     async with running(tmp_path) as daemon:
         peer = await daemon.attach()
         closed = [
-            await found(peer, "ruby", **it)
-            for it in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})
+            await found(peer, "ruby", **item)
+            for item in ({}, {"labels": ["keep"]}, {"tags": ["bug"], "cwd": "/one"})
         ]
     assert closed == opened
     assert [[hit["onPath"] for hit in hits] for hits in closed] == [[True, False], [True], [True, False]]
@@ -184,7 +184,7 @@ async def test_pages_contain_every_hit_once(memory: Running) -> None:
         seen += [hit["entryId"] for hit in page["hits"]]
         if (cursor := page["nextCursor"]) is None:
             break
-    assert sorted(seen) == sorted(it["id"] for it in entries)
+    assert sorted(seen) == sorted(entry["id"] for entry in entries)
     assert (await refusal(peer.call("session/search", query="other", cursor="W10="))).kind == "cursorExpired"
 
 
@@ -251,11 +251,11 @@ WORDS = ["red", "Red", "réd", "redder", "blue", "搜索", "索", "x1", "_", "�
 
 def tokens(text: str) -> list[str]:
     """The words of a text, by the book: letters and digits; Chinese by the character; no case, no accents."""
-    parted = "".join(f" {it} " if "\u4e00" <= it <= "\u9fff" else it for it in text)
+    parted = "".join(f" {text} " if "\u4e00" <= text <= "\u9fff" else text for text in text)
     plain = "".join(
-        it for it in unicodedata.normalize("NFD", parted.lower()) if not unicodedata.combining(it)
+        part for part in unicodedata.normalize("NFD", parted.lower()) if not unicodedata.combining(part)
     )
-    return "".join(it if it.isalnum() else " " for it in plain).split()
+    return "".join(character if character.isalnum() else " " for character in plain).split()
 
 
 def says(text: str, question: str) -> bool:
@@ -278,8 +278,8 @@ def stands(said: list[str], asked: list[str], *, begins: bool) -> bool:
     texts=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=6), min_size=1, max_size=8),
     question=st.lists(
         st.sampled_from(WORDS)
-        .filter(lambda it: it.strip("_—"))
-        .flatmap(lambda it: st.sampled_from([it, f"{it}*"])),
+        .filter(lambda text: text.strip("_—"))
+        .flatmap(lambda text: st.sampled_from([text, f"{text}*"])),
         min_size=1,
         max_size=3,
     ),

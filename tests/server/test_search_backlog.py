@@ -26,7 +26,7 @@ def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 async def search(peer: Peer, query: str, **params: Any) -> tuple[set[str], dict[str, int]]:
     """The found entries, and the texts that were not searched."""
     found = await peer.call("session/search", query=query, limit=1_000, **params)
-    return {it["entryId"] for it in found["hits"]}, found["unsearched"]
+    return {hit["entryId"] for hit in found["hits"]}, found["unsearched"]
 
 
 async def until_indexed(peer: Peer) -> None:

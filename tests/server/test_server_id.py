@@ -40,7 +40,7 @@ def test_a_file_without_an_id_is_replaced_and_the_log_says_so(
     path.write_bytes(content)
     with caplog.at_level(logging.WARNING):
         made = server_id_of(str(path))
-    assert [str(path) in it.getMessage() for it in caplog.records] == [True]
+    assert [str(path) in record.getMessage() for record in caplog.records] == [True]
     assert server_id_of(str(path)) == made
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -69,4 +69,4 @@ def test_an_id_is_stored_whole_or_not_at_all(
     disk.refuse(call, 1, error=errno.ENOSPC)
     assert server_id_of(str(path), disk.calls)
     assert list(tmp_path.iterdir()) == []
-    assert [str(path) in it.getMessage() for it in caplog.records] == [True]
+    assert [str(path) in record.getMessage() for record in caplog.records] == [True]

@@ -35,7 +35,7 @@ def origin(path: Path, state: str = "present") -> dict[str, Any]:
 
 
 async def ids(peer: Peer, **params: Any) -> list[str]:
-    return [it["sessionId"] for it in (await peer.call("session/list", **params))["sessions"]]
+    return [session["sessionId"] for session in (await peer.call("session/list", **params))["sessions"]]
 
 
 async def set_state(peer: Peer, state: str, **more: str) -> None:
@@ -78,9 +78,9 @@ async def test_lists_and_searches_are_filtered_by_agent(memory: Running, tmp_pat
     assert await ids(peer, agent="codex") == []
     assert await ids(peer, query="claude-code") == [SESSION]
     hits = (await peer.call("session/search", query="quokka", waitMs=10_000))["hits"]
-    assert {it["sessionId"] for it in hits} == {SESSION, own}
+    assert {hit["sessionId"] for hit in hits} == {SESSION, own}
     hits = (await peer.call("session/search", query="quokka", agent="claude-code", waitMs=10_000))["hits"]
-    assert [it["sessionId"] for it in hits] == [SESSION]
+    assert [hit["sessionId"] for hit in hits] == [SESSION]
 
 
 async def test_a_watch_with_an_agent_receives_only_its_sessions(memory: Running, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ async def test_a_watch_with_an_agent_receives_only_its_sessions(memory: Running,
     listed = await watching(peer, agent="claude-code")
     await peer.call("session/create", cwd="/work/here")
     await peer.call("session/import", path=str(recorded(tmp_path)))
-    await listed.until(lambda it: list(it.rows) == [SESSION])
+    await listed.until(lambda watched: list(watched.rows) == [SESSION])
 
 
 async def test_a_file_that_its_agent_archives_deletes_and_restores_is_archived_gone_and_back(
@@ -103,7 +103,7 @@ async def test_a_file_that_its_agent_archives_deletes_and_restores_is_archived_g
         [row] = (await peer.call("session/list"))["sessions"]
         assert row["origin"] == origin(path, state)
         assert row["leafId"] == leaf
-    changed = [it["changed"] for it in peer.told("session/changed")]
+    changed = [notification["changed"] for notification in peer.told("session/changed")]
     assert changed.count(["origin"]) == 3
 
 
@@ -138,7 +138,7 @@ def recorded_by_pi(folder: Path, name: str = PI) -> Path:
 
 async def resolved(peer: Peer, query: str) -> tuple[list[str], bool]:
     found = await peer.call("session/resolve", query=query)
-    return [it["sessionId"] for it in found["sessions"]], found["exact"]
+    return [session["sessionId"] for session in found["sessions"]], found["exact"]
 
 
 async def test_a_session_is_found_by_its_id_in_the_agent(memory: Running, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ async def test_everybody_hears_when_a_session_is_created_and_when_its_draft_beco
     session_id = (await peer.call("session/create", cwd=cwd))["session"]["sessionId"]
     await peer.append(session_id, user("hello"))
     await peer.append(session_id, assistant("hi"))
-    await other.until(lambda it: bool(it.told("session/changed")))
+    await other.until(lambda client: bool(client.told("session/changed")))
     [drafted], [promoted] = other.told("session/created"), other.told("session/changed")
     assert (drafted["session"]["sessionId"], drafted["session"]["isDraft"]) == (session_id, True)
     assert promoted["session"] == (await peer.call("session/info", sessionId=session_id))["session"]
@@ -80,7 +80,7 @@ async def test_a_draft_closed_by_its_last_client_goes_to_the_trash(daemon: Runni
     assert closed["clientCount"] == 0
     assert b"never mind" in Path(closed["trashPath"]).read_bytes()
     assert not Path(made["path"]).exists()
-    await peer.until(lambda it: bool(it.told("session/deleted")))
+    await peer.until(lambda client: bool(client.told("session/deleted")))
     assert peer.told("session/deleted")[0]["trashId"] == closed["trashId"]
     assert (await refusal(peer.call("session/info", sessionId=session_id))).kind == "sessionTrashed"
 
@@ -118,7 +118,9 @@ async def test_a_close_that_follows_an_answer_on_the_wire_trashes_nothing(daemon
         peer.call("session/close", sessionId=session_id),
     )
     assert (appended["lastSeq"], closed) == (2, {"clientCount": 0, "trashId": None, "trashPath": None})
-    assert [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]] == [session_id]
+    assert [session["sessionId"] for session in (await peer.call("session/list", cwd=cwd))["sessions"]] == [
+        session_id
+    ]
 
 
 async def test_opening_a_draft_while_it_is_closed_gives_it_whole_or_not_at_all(
@@ -169,7 +171,7 @@ async def test_one_of_two_clients_that_want_the_same_id_at_once_gets_it(daemon: 
     made = await asyncio.gather(
         *(peer.call("session/create", cwd=cwd, id=session_id) for peer in peers), return_exceptions=True
     )
-    assert sorted(getattr(it, "kind", "made") for it in made) == ["alreadyExists"] * 3 + ["made"]
+    assert sorted(getattr(item, "kind", "made") for item in made) == ["alreadyExists"] * 3 + ["made"]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,7 @@ async def test_an_ephemeral_session_never_touches_the_disk(daemon: Running, cwd:
 async def resolved(peer: Peer, query: str, **params: Any) -> tuple[list[str], bool, bool]:
     """What `session/resolve` finds: the ids, whether the first is exactly meant, and whether there are more."""
     found = await peer.call("session/resolve", query=query, **params)
-    return [it["sessionId"] for it in found["sessions"]], found["exact"], found["more"]
+    return [session["sessionId"] for session in found["sessions"]], found["exact"], found["more"]
 
 
 @pytest.mark.parametrize(
@@ -300,7 +302,7 @@ async def test_the_reply_to_open_comes_before_anything_about_the_session(daemon:
     opening = other.call("session/open", sessionId=session_id, terminal=terminal("t1", cwd=cwd))
     opened, *_ = await asyncio.gather(opening, *appends)
     last = opened["session"]["lastSeq"]
-    await other.until(lambda it: last == 50 or 50 in it.seqs())
+    await other.until(lambda client: last == 50 or 50 in client.seqs())
     assert other.seqs() == list(range(last + 1, 51))
     assert other.order[0] == "reply"
 
@@ -327,7 +329,10 @@ async def test_lists_come_newest_first_or_as_one_asks(daemon: Running, cwd: str)
     await peer.append(a, user("again"))
 
     async def ids(**params: object) -> list[str]:
-        return [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd, **params))["sessions"]]
+        return [
+            session["sessionId"]
+            for session in (await peer.call("session/list", cwd=cwd, **params))["sessions"]
+        ]
 
     assert await ids() == [a, c, b]
     assert await ids(sort="created") == [c, b, a]
@@ -346,7 +351,7 @@ async def test_a_list_is_of_one_folder_unless_all_is_asked_for(memory: Running, 
         ({"cwd": cwd}, {here}), ({}, {here, there}),
     ):  # fmt: skip
         listed = await peer.call("session/list", **params)
-        assert {it["sessionId"] for it in listed["sessions"]} == expected
+        assert {session["sessionId"] for session in listed["sessions"]} == expected
 
 
 @pytest.mark.parametrize("sort", ["updated", "created", "title"])
@@ -359,12 +364,12 @@ async def test_pages_neither_repeat_nor_miss_a_session_while_others_are_added(
     cursor = None
     for turn in range(10):
         page = await peer.call("session/list", cwd=cwd, sort=sort, limit=3, cursor=cursor)
-        seen += [it["sessionId"] for it in page["sessions"]]
+        seen += [session["sessionId"] for session in page["sessions"]]
         cursor = page.get("nextCursor")
         if cursor is None:
             break
         await filled(daemon, cwd, "A" if turn == 0 else "zz")
-    assert [it for it in seen if it in ids] == sorted(ids, key=ids.index, reverse=True)
+    assert [text for text in seen if text in ids] == sorted(ids, key=ids.index, reverse=True)
     assert len(set(seen)) == len(seen)
 
 
@@ -391,7 +396,7 @@ async def test_files_that_are_no_sessions_are_not_listed(memory: Running, cwd: s
     (folder / "notes.txt").write_text("hello", encoding="utf-8")
     (folder / "folder00.jsonl").mkdir()
     (folder / "link0000.jsonl").symlink_to(folder / "empty-00.jsonl")
-    assert [it["sessionId"] for it in (await peer.call("session/list"))["sessions"]] == [session_id]
+    assert [session["sessionId"] for session in (await peer.call("session/list"))["sessions"]] == [session_id]
 
 
 async def test_a_list_is_the_same_for_open_and_closed_sessions(tmp_path: Path, cwd: str) -> None:

@@ -45,7 +45,7 @@ async def test_an_append_at_one_daemon_is_told_at_the_other_with_its_seq(members
     session_id = await shared_session(members)
     made = await there.peer.append(session_id, user("from there"))
     await here.peer.until(lambda peer: 3 in peer.seqs())
-    assert [it["seq"] for it in made["entries"]] == [3]
+    assert [entry["seq"] for entry in made["entries"]] == [3]
     assert origins(here.peer)[-1] == "foreign"
     assert origins(there.peer) == ["client"]
     assert await lines_of(here.peer, session_id) == await lines_of(there.peer, session_id)
@@ -59,11 +59,11 @@ async def test_entries_of_both_have_one_order_and_each_is_below_the_one_before(m
         for member in members
     ]
     made = await asyncio.gather(*appends)
-    assert sorted(it["seq"] for answer in made for it in answer["entries"]) == list(range(3, 43))
+    assert sorted(entry["seq"] for answer in made for entry in answer["entries"]) == list(range(3, 43))
     for member in members:
         await until(lambda member=member: member.daemon.hub.sessions.cached(session_id).tree.committed == 43)  # type: ignore[misc]
     entries = await lines_of(members[0].peer, session_id)
-    assert [it["parentId"] for it in entries[1:]] == [it["id"] for it in entries[:-1]]
+    assert [entry["parentId"] for entry in entries[1:]] == [entry["id"] for entry in entries[:-1]]
     batches = list(zip(names_of(entries[2::2]), names_of(entries[3::2]), strict=True))
     assert all(second == f"{first} again" for first, second in batches)
 
@@ -134,7 +134,7 @@ async def test_a_command_takes_effect_once_whichever_daemon_receives_it(members:
             for member in members
         )
     )
-    assert len({it["recordId"] for it in answers}) == 1
+    assert len({answer["recordId"] for answer in answers}) == 1
     assert len(await lines_of(members[0].peer, session_id)) == 3
 
 
@@ -148,10 +148,10 @@ async def test_a_lost_answer_is_resolved_and_stores_nothing_twice(
     there.store.link.faults.extend([fault] * 3)
     texts = [[f"{number}-{place}" for place in range(size)] for number in range(3)]
     made = await asyncio.gather(*(there.peer.append(session_id, *map(user, batch)) for batch in texts))
-    entries = [it for answer in made for it in answer["entries"]]
+    entries = [entry for answer in made for entry in answer["entries"]]
     last = 2 + 3 * size
-    assert [it["seq"] for it in entries] == list(range(3, last + 1))
-    assert {it["status"] for it in entries} == {"created"}
+    assert [entry["seq"] for entry in entries] == list(range(3, last + 1))
+    assert {entry["status"] for entry in entries} == {"created"}
     await here.peer.until(lambda peer: last in peer.seqs())
     assert names_of((await lines_of(here.peer, session_id))[2:]) == [
         text for batch in texts for text in batch
@@ -168,7 +168,7 @@ async def test_an_append_that_was_sent_is_not_said_to_have_had_no_effect(
     session_id = await shared_session(members)
     there.store.link.faults.extend(["late", "not sent"])
     made = await there.peer.append(session_id, *[user(f"{number}") for number in range(size)])
-    assert [it["seq"] for it in made["entries"]] == list(range(3, 3 + size))
+    assert [entry["seq"] for entry in made["entries"]] == list(range(3, 3 + size))
     await here.peer.until(lambda peer: 2 + size in peer.seqs())
     assert len(await lines_of(here.peer, session_id)) == 2 + size
 
@@ -185,7 +185,7 @@ async def test_an_outcome_that_stays_unknown_is_told_with_the_ids_to_repeat_it(
     there.store.join()
     drafts = [user(text, id=id) for text, id in zip(("one", "two"), unknown.details["entryIds"], strict=True)]
     again = await there.peer.append(session_id, *drafts)
-    assert [it["seq"] for it in again["entries"]] == [3, 4]
+    assert [entry["seq"] for entry in again["entries"]] == [3, 4]
     await here.peer.until(lambda peer: 4 in peer.seqs())
     assert len(await lines_of(here.peer, session_id)) == 4
 
@@ -212,7 +212,7 @@ async def test_ids_that_a_daemon_chooses_are_long_on_a_shared_store(members: lis
     session_id = await shared_session(members)
     made = await members[0].peer.append(session_id, user("a"), user("b"), advance=False)
     entries = await lines_of(members[0].peer, session_id)
-    assert {len(it["id"]) for it in (*made["entries"], entries[-1])} == {16}
+    assert {len(entry["id"]) for entry in (*made["entries"], entries[-1])} == {16}
 
 
 async def test_a_draft_stays_while_a_client_of_another_daemon_has_it(members: list[Member]) -> None:

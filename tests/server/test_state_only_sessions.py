@@ -41,7 +41,7 @@ async def test_a_compaction_without_a_first_kept_entry_keeps_nothing_from_before
     for extra in ({}, {"firstKeptEntryId": None}):
         await peer.append(session_id, {"type": "compaction", "summary": "s", **extra}, user("on"))
         seen = await peer.call("session/context", sessionId=session_id)
-        assert [it["role"] for it in messages_of(seen)] == ["compactionSummary", "user"]
+        assert [message["role"] for message in messages_of(seen)] == ["compactionSummary", "user"]
     refused = await refusal(
         peer.append(session_id, {"type": "compaction", "summary": "s", "firstKeptEntryId": "nobody"})
     )

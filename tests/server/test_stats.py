@@ -74,7 +74,7 @@ async def test_statistics_grow_with_the_session(daemon: Running, cwd: str) -> No
             2 * number,
             100 * number,
         )
-    assert [it["model"] for it in found["treeStats"]["models"]] == ["anthropic/claude-test-1"]
+    assert [model["model"] for model in found["treeStats"]["models"]] == ["anthropic/claude-test-1"]
     assert found["treeStats"]["models"][0]["messageCount"] == 5
 
 
@@ -86,7 +86,7 @@ async def test_the_costliest_model_comes_first(memory: Running) -> None:
         draft["message"] |= {"model": model, "usage": usage}
     await peer.append(session, *drafts)
     models = (await stats(peer, session))["treeStats"]["models"]
-    assert [it["model"] for it in models] == ["anthropic/dear", "anthropic/cheap", "anthropic/free"]
+    assert [model["model"] for model in models] == ["anthropic/dear", "anthropic/cheap", "anthropic/free"]
 
 
 async def test_the_context_s_use_is_what_the_last_answer_took_and_what_came_since(memory: Running) -> None:

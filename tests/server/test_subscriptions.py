@@ -34,7 +34,7 @@ async def test_exactly_what_came_after_is_replayed(daemon: Running, cwd: str, af
     assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("replay", after + 1, 10)
     assert result["reason"] is None
     await peer.append(session_id, user("live"))
-    await other.until(lambda it: 11 in it.seqs())
+    await other.until(lambda client: 11 in client.seqs())
     assert other.seqs() == list(range(after + 1, 12))
     assert other.order[0] == "reply"
     *replayed, live = other.told("session/appended")
@@ -55,7 +55,7 @@ async def test_without_after_one_reads_what_is_there_oneself(daemon: Running, cw
     assert result["reason"]
     assert result["session"]["lastSeq"] == 3
     await peer.append(session_id, user("live"))
-    await other.until(lambda it: it.seqs() == [4])
+    await other.until(lambda client: client.seqs() == [4])
 
 
 async def test_a_place_that_the_log_never_had_gets_a_snapshot(daemon: Running, cwd: str) -> None:
@@ -66,7 +66,7 @@ async def test_a_place_that_the_log_never_had_gets_a_snapshot(daemon: Running, c
     )
     assert (result["mode"], result["fromSeq"], result["toSeq"]) == ("snapshot", 4, 3)
     await peer.append(session_id, user("live"))
-    await other.until(lambda it: it.seqs() == [4])
+    await other.until(lambda client: client.seqs() == [4])
 
 
 async def test_a_gap_that_is_too_large_gets_a_snapshot(
@@ -96,7 +96,7 @@ async def test_a_long_replay_comes_in_slices_and_goes_over_into_live_without_a_s
     )
     appends = [peer.append(session_id, user(f"{number}")) for number in range(50)]
     await asyncio.gather(replaying, *appends)
-    await other.until(lambda it: 250 in it.seqs())
+    await other.until(lambda client: 250 in client.seqs())
     assert other.seqs() == list(range(1, 251))
     assert len([note for note in other.told("session/appended") if note["replay"]]) > 3
 
@@ -104,9 +104,9 @@ async def test_a_long_replay_comes_in_slices_and_goes_over_into_live_without_a_s
 async def test_subscribing_again_starts_over_from_there(daemon: Running, cwd: str) -> None:
     peer, session_id = await filled(daemon, cwd, 5)
     await peer.call("session/subscribe", sessionId=session_id, after=await peer.position(session_id, 3))
-    await peer.until(lambda it: it.seqs()[-2:] == [4, 5])
+    await peer.until(lambda client: client.seqs()[-2:] == [4, 5])
     await peer.append(session_id, user("live"))
-    await peer.until(lambda it: it.seqs()[-1] == 6)
+    await peer.until(lambda client: client.seqs()[-1] == 6)
     assert peer.seqs().count(6) == 1
 
 
@@ -121,7 +121,7 @@ async def test_a_client_that_unsubscribes_gets_no_more_notifications_and_has_the
     assert await peer.call("session/unsubscribe", sessionId="never-opened") == {"wasSubscribed": False}
     before = peer.seqs()
     await peer.append(session_id, user("silent"))
-    await other.until(lambda it: it.seqs() == [2])
+    await other.until(lambda client: client.seqs() == [2])
     await peer.call("server/status")
     assert peer.seqs() == before
     assert await other.call("session/close", sessionId=session_id) == {
@@ -177,7 +177,7 @@ async def test_every_watcher_gets_every_line_once_and_in_order_whenever_it_comes
         *(watch_in_pieces() for _ in range(4)), *(write(who, total // 3) for who in writers)
     )
     assert all(seen == list(range(1, total + 2)) for seen in watched)
-    await peer.until(lambda it: it.seqs()[-1] == total + 1)
+    await peer.until(lambda client: client.seqs()[-1] == total + 1)
     assert peer.seqs() == list(range(1, total + 2))
 
 
@@ -196,7 +196,7 @@ async def test_a_change_names_the_client_that_made_it(daemon: Running, cwd: str)
     await peer.append(session_id, user("1", id="a"))
     await peer.call("session/rename", sessionId=session_id, title="T")
     await peer.call("session/branch", sessionId=session_id, entryId="a")
-    await other.until(lambda it: bool(it.told("session/leafMoved")))
+    await other.until(lambda client: bool(client.told("session/leafMoved")))
     origin = {
         "kind": "client", "clientId": name, "serverId": told["serverId"], "agent": None, "commandId": None,
     }  # fmt: skip
@@ -226,7 +226,7 @@ async def test_a_client_that_opts_out_is_not_notified(daemon: Running, cwd: str)
     await peer.append(session_id, user("2"))
     await peer.call("session/rename", sessionId=session_id, title="T")
     await peer.call("session/branch", sessionId=session_id, entryId=None)
-    await other.until(lambda it: bool(it.told("session/leafMoved")))
+    await other.until(lambda client: bool(client.told("session/leafMoved")))
     assert not other.told("session/appended")
     assert not other.told("session/changed")
 
@@ -242,7 +242,7 @@ async def test_a_change_that_lists_show_is_told_to_all_and_only_its_lines_to_wat
     await peer.call("session/tag", sessionId=session_id, add=["t"])
     await peer.call("session/label", sessionId=session_id, entryId="a", label="here")
     await peer.append(session_id, {"type": "session_info", "name": "By hand"})
-    await bystander.until(lambda it: len(it.told("session/changed")) == 4)
+    await bystander.until(lambda client: len(client.told("session/changed")) == 4)
     changed = bystander.told("session/changed")
     assert [note["changed"] for note in changed] == [["title"], ["tags"], ["labels"], ["title"]]
     assert [note["session"]["title"] for note in changed] == ["New", "New", "New", "By hand"]
@@ -271,14 +271,14 @@ async def test_a_client_that_does_not_read_is_told_that_it_lags_and_catches_up_e
     for _ in range(60):
         await peer.append(session_id, user("x" * 10_000))
     slow.connection.resume()
-    await slow.until(lambda it: bool(it.told("session/lagged")))
+    await slow.until(lambda client: bool(client.told("session/lagged")))
     [lagged] = slow.told("session/lagged")
     last = lagged["lastSeq"]
     assert slow.seqs() == list(range(2, last + 1))
     assert 10 < last < 40
     await peer.append(session_id, user("not heard"))
     await slow.call("session/subscribe", sessionId=session_id, after=await slow.position(session_id, last))
-    await slow.until(lambda it: it.seqs()[-1] == 62)
+    await slow.until(lambda client: client.seqs()[-1] == 62)
     assert slow.seqs() == list(range(2, 63))
 
 
@@ -297,12 +297,16 @@ async def test_five_that_do_not_read_hold_up_nobody_and_cost_bounded_memory(
     try:
         for _ in range(120):
             await peer.append(session_id, user("x" * 100_000), durability="written")
-        await peer.until(lambda it: it.seqs()[-1] == 121)
+        await peer.until(lambda client: client.seqs()[-1] == 121)
         clients = (await peer.call("server/clients"))["clients"]
         queued = [client["queuedBytes"] for client in clients if client["queuedBytes"]]
         assert len(queued) == 5
         assert all(size < subscribers.SOFT_LIMIT + 1_000_000 for size in queued)
-        assert not [it for it in clients if it["queuedBytes"] and session_id in it["subscribedSessionIds"]]
+        assert not [
+            client
+            for client in clients
+            if client["queuedBytes"] and session_id in client["subscribedSessionIds"]
+        ]
         lagged = await in_thread(until_lagged, deaf_ones[0])
         assert lagged["sessionId"] == session_id
     finally:

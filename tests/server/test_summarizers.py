@@ -169,7 +169,7 @@ async def test_a_waiting_client_gets_progress_until_the_answer(daemon: Running, 
     writer.progress(kind="begin", title="reading")
     writer.progress(kind="report", message="writing", percentage=40)
     writer.progress(kind="end")
-    await peer.until(lambda it: any(step.get("percentage") == 40 for step in steps(it, "tok")))
+    await peer.until(lambda client: any(step.get("percentage") == 40 for step in steps(client, "tok")))
     writer.answer()
     await asked
     told = steps(peer, "tok")
@@ -263,8 +263,8 @@ async def test_a_command_may_answer_as_a_client_would(tmp_path: Path, cwd: str) 
     answer = "{'summary': 'S', 'shortSummary': 's', 'details': {'n': 1}, 'preserveData': 2}"
     async with running(
         tmp_path / "home", config=commanded(program(tmp_path, f"print(json.dumps({answer}))"))
-    ) as it:
-        peer, session_id = await talk(it, cwd)
+    ) as item:
+        peer, session_id = await talk(item, cwd)
         await compacting(peer, session_id)
         [entry] = await compactions(peer, session_id)
         assert (entry["summary"], entry["shortSummary"], entry["details"], entry["preserveData"]) == (

@@ -30,7 +30,7 @@ async def talked(peer: Peer, cwd: str = "/work/p", **params: Any) -> str:
 
 async def positions(peer: Peer, **params: Any) -> dict[str, dict[str, Any]]:
     found = await peer.call("sync/positions", **params)
-    return {it["sessionId"]: it for it in found["sessions"]}
+    return {session["sessionId"]: session for session in found["sessions"]}
 
 
 async def lines_of(peer: Peer, session_id: str, **params: Any) -> list[bytes]:
@@ -100,10 +100,11 @@ async def test_lines_that_were_put_are_live_for_subscribers_and_move_the_leaf_as
         there_at = await other.position(session_id, 2)
         result = await other.call("sync/put", sessionId=session_id, lines=encoded(*lines), expected=there_at)
         assert (result["addedCount"], result["isNew"]) == (2, False)
-        await other.until(lambda it: it.seqs() == [3, 4])
+        await other.until(lambda client: client.seqs() == [3, 4])
         assert await positions(peer) == await positions(other)
         leaves = [
-            (await it.call("session/info", sessionId=session_id))["session"]["leafId"] for it in (peer, other)
+            (await client.call("session/info", sessionId=session_id))["session"]["leafId"]
+            for client in (peer, other)
         ]
         assert leaves[0] == leaves[1]
         await other.append(session_id, user("continued there"))
@@ -130,7 +131,7 @@ async def test_a_line_with_a_known_id_and_other_content_is_refused_and_the_other
         other = line.replace(b'"hi"', b'"bye"')
         new = b'{"type":"message","id":"new-one","parentId":"%b","timestamp":"t"}' % name.encode()
         result = await peer.call("sync/put", sessionId=session_id, lines=encoded(other, new))
-        assert (result["addedCount"], [it["id"] for it in result["refused"]]) == (1, [name])
+        assert (result["addedCount"], [entry["id"] for entry in result["refused"]]) == (1, [name])
         assert (await lines_of(peer, session_id))[1:] == [line, new]
         taken = await peer.call("sync/put", sessionId=session_id, lines=encoded(other), superseding=[name])
         assert taken["addedCount"] == 1
@@ -169,11 +170,12 @@ async def test_the_folder_of_a_new_session_can_be_mapped_and_the_rest_of_its_hea
     async with two_daemons(tmp_path) as (here, peer, there, other):
         session_id = await talked(peer, cwd="/home/a/p")
         await copy(peer, other, session_id, cwd="/Users/a/p")
-        mine, copied = (json.loads(it.files()[0].read_bytes().splitlines()[0]) for it in (here, there))
+        mine, copied = (json.loads(item.files()[0].read_bytes().splitlines()[0]) for item in (here, there))
         assert mine["cwd"] == "/home/a/p"
         assert copied == {**mine, "cwd": "/Users/a/p"}
         assert [
-            it["sessionId"] for it in (await other.call("session/list", cwd="/Users/a/p"))["sessions"]
+            session["sessionId"]
+            for session in (await other.call("session/list", cwd="/Users/a/p"))["sessions"]
         ] == [session_id]
 
 

@@ -104,7 +104,7 @@ def test_a_client_that_shows_the_token_first_is_like_any_other(
     then = {"jsonrpc": "2.0", "id": 2, "method": "server/clients"}
     with open_connection(address) as sock:
         if json_lines:
-            sock.sendall(b"".join(json.dumps(it).encode() + b"\n" for it in (first, then)))
+            sock.sendall(b"".join(json.dumps(item).encode() + b"\n" for item in (first, then)))
             with sock.makefile("rb") as answers:
                 told = [json.loads(answers.readline()) for _ in range(2)]
         else:
@@ -269,7 +269,7 @@ async def test_half_open_connections_of_one_user_take_no_place_of_another() -> N
         slow = await listener.open_connection(user=1)
         crowd = [await listener.open_connection(user=2) for _ in range(3 * tcp.MAX_UNAUTHENTICATED)]
         await listener.let_in(slow)
-        ended = [has_ended(it) for it in crowd]
+        ended = [has_ended(item) for item in crowd]
         assert ended.count(False) <= tcp.MAX_UNAUTHENTICATED
         assert ended == sorted(ended, reverse=True)  # the oldest went first
         for each in [slow, *crowd]:
@@ -442,7 +442,9 @@ def test_a_token_is_made_whole_or_not_at_all(tmp_path: Path, call: str) -> None:
 
 def test_a_token_is_the_same_only_when_it_is() -> None:
     assert token_matches("a" * 43, "a" * 43)
-    assert not any(token_matches("a" * 43, it) for it in ("", "a", "a" * 42, "a" * 44, "ä" * 43, "\ud800"))
+    assert not any(
+        token_matches("a" * 43, text) for text in ("", "a", "a" * 42, "a" * 44, "ä" * 43, "\ud800")
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,10 +23,10 @@ from support.dialects import samples
 OLD = 1_700_000_000
 RECORDED = DATA.parent / "agents"
 FILES = [
-    *(it for it in sorted(DATA.glob("*.jsonl"))),
-    *(it for it in sorted(DATA.glob("cline*.json"))),
-    *(it for it in sorted(RECORDED.glob("*.jsonl"))),
-    *(it for it in samples().values()),
+    *(path for path in sorted(DATA.glob("*.jsonl"))),
+    *(path for path in sorted(DATA.glob("cline*.json"))),
+    *(path for path in sorted(RECORDED.glob("*.jsonl"))),
+    *(sample for sample in samples().values()),
 ]
 _INSERTED = re.compile(
     r"\s*(<|# AGENTS\.md|Caveat: The messages below were generated|.*\(a text of the program\))"
@@ -56,7 +56,7 @@ def texts_in(data: bytes) -> set[str]:
     """The texts that people and models wrote."""
     written = WRITTEN[known.detect(data)]
     found = (text for line in objects(data) for text in written(line))
-    return {it.strip() for it in found if re.search(r"\w", it) and not _INSERTED.match(it)}
+    return {text.strip() for text in found if re.search(r"\w", text) and not _INSERTED.match(text)}
 
 
 def phrase_of(text: str) -> str:
@@ -65,11 +65,11 @@ def phrase_of(text: str) -> str:
 
 
 def test_every_dialect_with_a_conversation_has_its_texts_counted() -> None:
-    assert {known.detect(it.read_bytes()) for it in FILES} == set(WRITTEN)
+    assert {known.detect(file.read_bytes()) for file in FILES} == set(WRITTEN)
     assert set(WRITTEN) | {"nova", "opencode"} >= set(known.DIALECTS)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda it: it.name[:50])
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name[:50])
 async def test_every_text_that_was_written_is_found(tmp_path: Path, file: Path) -> None:
     source = tmp_path / file.name
     source.write_bytes(file.read_bytes())

@@ -22,7 +22,7 @@ async def talked(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, dict[s
 
 
 async def listed(peer: Peer, cwd: str) -> list[str]:
-    return [it["sessionId"] for it in (await peer.call("session/list", cwd=cwd))["sessions"]]
+    return [session["sessionId"] for session in (await peer.call("session/list", cwd=cwd))["sessions"]]
 
 
 async def test_a_deleted_session_is_restored_byte_for_byte(daemon: Running, cwd: str) -> None:
@@ -33,7 +33,9 @@ async def test_a_deleted_session_is_restored_byte_for_byte(daemon: Running, cwd:
     assert Path(gone["trashPath"]).read_bytes() == before
     assert not Path(session["path"]).exists()
     assert await listed(peer, cwd) == []
-    [found] = [it for it in (await peer.call("trash/list"))["sessions"] if it["trashId"] == gone["trashId"]]
+    [found] = [
+        row for row in (await peer.call("trash/list"))["sessions"] if row["trashId"] == gone["trashId"]
+    ]
     assert (found["path"], found["note"], found["title"]) == (session["path"], "an experiment", "Plans")
     assert (found["cwd"], found["sizeBytes"], found["isDraft"]) == (cwd, len(before), False)
     back = await peer.call("trash/restore", sessionId=session["sessionId"])
@@ -48,13 +50,13 @@ async def test_all_clients_are_notified_of_a_deletion_and_a_restoration(daemon: 
     other = await daemon.attach()
     await other.call("session/open", sessionId=session["sessionId"])
     gone = await peer.call("session/delete", sessionId=session["sessionId"], note="old")
-    await other.until(lambda it: bool(it.told("session/deleted")))
+    await other.until(lambda client: bool(client.told("session/deleted")))
     [note] = other.told("session/deleted")
     assert (note["sessionId"], note["trashId"], note["note"]) == (
         session["sessionId"], gone["trashId"], "old",
     )  # fmt: skip
     await peer.call("trash/restore", trashId=gone["trashId"])
-    await other.until(lambda it: bool(it.told("session/restored")))
+    await other.until(lambda client: bool(client.told("session/restored")))
     assert other.told("session/restored")[0]["session"] == session
     await peer.append(session["sessionId"], user("more"))
     await other.call("server/status")
@@ -117,17 +119,17 @@ async def test_appends_before_a_deletion_are_stored_and_later_ones_are_refused(
     gone = asyncio.ensure_future(peer.call("session/delete", sessionId=name))
     outcomes = await asyncio.gather(*asking, return_exceptions=True)
     kept = Path((await gone)["trashPath"]).read_bytes()
-    refused = [it for it in outcomes if isinstance(it, BaseException)]
-    assert {getattr(it, "kind", it) for it in refused} <= {"sessionTrashed"}
+    refused = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    assert {getattr(error, "kind", error) for error in refused} <= {"sessionTrashed"}
     assert kept.count(b"\n") == 3 + len(outcomes) - len(refused)
 
 
 async def test_of_two_concurrent_deletions_one_is_a_duplicate(daemon: Running, cwd: str) -> None:
     peer, session = await talked(daemon, cwd)
     other = await daemon.attach()
-    calls = [it.call("session/delete", sessionId=session["sessionId"]) for it in (peer, other)]
+    calls = [client.call("session/delete", sessionId=session["sessionId"]) for client in (peer, other)]
     answers = await asyncio.gather(*calls)
-    assert sorted(it["duplicate"] for it in answers) == [False, True]
+    assert sorted(answer["duplicate"] for answer in answers) == [False, True]
     assert answers[0]["trashId"] == answers[1]["trashId"]
 
 
@@ -188,7 +190,7 @@ async def test_the_trash_is_read_in_pages(memory: Running, cwd: str) -> None:
         made = await peer.call("session/create", cwd=cwd, id=f"paged-up-{number}")
         await peer.call("session/close", sessionId=made["session"]["sessionId"])
     everything = (await peer.call("trash/list"))["sessions"]
-    assert {it["note"] for it in everything} == {"closed before the first answer"}
+    assert {item["note"] for item in everything} == {"closed before the first answer"}
     found: list[Any] = []
     cursor: dict[str, Any] = {}
     while True:
@@ -282,7 +284,7 @@ async def test_a_session_whose_deletion_fails_stays_usable(tmp_path: Path, cwd: 
         refused = await refusal(peer.call("session/delete", sessionId=session["sessionId"]))
         assert refused.kind == "storageFailed"
         assert (await peer.append(session["sessionId"], user("still here")))["lastSeq"] == 3
-        await peer.until(lambda it: bool(it.told("session/lagged")))
+        await peer.until(lambda client: bool(client.told("session/lagged")))
         assert (await peer.call("trash/list"))["sessions"] == []
 
 
@@ -309,7 +311,7 @@ def test_any_deletions_and_restorations_leave_the_files_unchanged(
         async with running(tmp_path_factory.mktemp("home")) as daemon:
             sessions = [(await talked(daemon, "/work/a", id=f"session-{number}"))[1] for number in range(3)]
             peer = await daemon.attach()
-            before = [Path(it["path"]).read_bytes() for it in sessions]
+            before = [Path(session["path"]).read_bytes() for session in sessions]
             there = [True, True, True]
             for step, number in steps:
                 call = peer.call(
@@ -325,7 +327,7 @@ def test_any_deletions_and_restorations_leave_the_files_unchanged(
             for number, is_there in enumerate(there):
                 if not is_there:
                     await peer.call("trash/restore", sessionId=f"session-{number}")
-            assert [Path(it["path"]).read_bytes() for it in sessions] == before
+            assert [Path(session["path"]).read_bytes() for session in sessions] == before
             assert (await peer.call("trash/list"))["sessions"] == []
             assert list((daemon.home / "data" / "trash").glob("*")) == []
 

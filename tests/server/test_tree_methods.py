@@ -43,7 +43,7 @@ async def test_a_branch_moves_the_leaf_and_the_move_outlives_the_daemon(tmp_path
         assert await path(peer, session_id) == ["q1", "a1", "q2", "a2"]
         move = lines_of(daemon.files()[0])[-1]
         assert (move["type"], move["parentId"], move["targetId"]) == ("leaf", "a2", "a2")
-        await peer.until(lambda it: bool(it.told("session/leafMoved")))
+        await peer.until(lambda client: bool(client.told("session/leafMoved")))
         [note] = peer.told("session/leafMoved")
         assert (note["leafId"], note["previousLeafId"], note["seq"]) == ("a2", "a3", 7)
         assert "session/changed" in peer.order
@@ -78,7 +78,7 @@ async def test_a_branch_with_a_summary_says_what_was_left_behind(daemon: Running
     }  # fmt: skip
     said = messages_of(await peer.call("session/context", sessionId=session_id))[-1]
     assert said["role"] == "branchSummary"
-    await peer.until(lambda it: bool(it.told("session/leafMoved")))
+    await peer.until(lambda client: bool(client.told("session/leafMoved")))
     root = await peer.call("session/branch", sessionId=session_id, entryId=None, summary="All of it.")
     stored = await peer.call("session/entries", sessionId=session_id, entryIds=[root["recordId"]])
     assert (entries_of(stored)[0]["parentId"], entries_of(stored)[0]["fromId"]) == (None, "root")
@@ -136,7 +136,7 @@ async def test_a_fork_holds_the_path_and_names_where_it_comes_from(daemon: Runni
         found = await path(peer, forked["sessionId"])
         assert found[: len(ids)] == ids
         labels = [
-            it["id"] for it in found_labels(await tree(peer, forked["sessionId"], filter="labeledOnly"))
+            label["id"] for label in found_labels(await tree(peer, forked["sessionId"], filter="labeledOnly"))
         ]
         assert labels == (["q2"] if "q2" in ids else [])
         assert forked["isDraft"] is ("a1" not in ids)
@@ -171,7 +171,7 @@ async def test_a_fork_may_have_another_folder_and_title_and_is_open_at_once(
     ]
     assert (forked["cwd"], forked["title"]) == (cwd + "-fork", "Another")
     await peer.append(forked["sessionId"], user("on", id="on"))
-    await peer.until(lambda it: it.told("session/appended")[-1]["sessionId"] == forked["sessionId"])
+    await peer.until(lambda client: client.told("session/appended")[-1]["sessionId"] == forked["sessionId"])
     assert len((await peer.call("session/list", cwd=cwd + "-fork"))["sessions"]) == 1
     for bad in ("relative", "", "/nul\0"):
         refused = await refusal(peer.call("session/fork", sessionId=session_id, cwd=bad or "."))
@@ -186,14 +186,14 @@ async def test_a_file_of_version_one_is_forked_without_being_touched(
     entries = [
         {"type": "message", "timestamp": "2025", "message": {"role": r, "content": t}} for r, t in said
     ]
-    data = b"".join(json.dumps(it).encode() + b"\n" for it in [head, *entries])
+    data = b"".join(json.dumps(item).encode() + b"\n" for item in [head, *entries])
     file = tmp_path / "old.jsonl"
     file.write_bytes(data)
     peer = await daemon.attach()
     forked = (await peer.call("session/fork", path=str(file)))["session"]
     first, *copied = lines_of(forked["path"])
     assert (first["version"], first["parentSession"]) == (3, str(file))
-    assert [it["message"]["content"] for it in copied] == ["one", "two"]
+    assert [entry["message"]["content"] for entry in copied] == ["one", "two"]
     assert copied[1]["parentId"] == copied[0]["id"]
     assert file.read_bytes() == data
 
@@ -282,7 +282,7 @@ async def test_a_whole_fork_of_a_file_elsewhere_leaves_out_what_is_no_entry(
     peer = await daemon.attach()
     answer = await peer.call("session/fork", path=str(file), whole=True)
     assert answer["problems"] == []
-    assert [it["id"] for it in lines_of(answer["session"]["path"])[1:]] == ["u1", "u2", "u3"]
+    assert [line["id"] for line in lines_of(answer["session"]["path"])[1:]] == ["u1", "u2", "u3"]
     assert answer["session"]["leafId"] == "u3"
     assert file.read_bytes() == before
 
@@ -319,7 +319,9 @@ async def test_a_label_is_set_replaced_and_removed(daemon: Running, cwd: str) ->
     peer, session_id = await talk(daemon, cwd)
 
     async def labels() -> dict[str, str]:
-        return {it["id"]: it["label"] for it in found_labels(await tree(peer, session_id, filter="all"))}
+        return {
+            label["id"]: label["label"] for label in found_labels(await tree(peer, session_id, filter="all"))
+        }
 
     for params, expected in (
         ({"label": "here"}, {"q1": "here"}), ({"label": "there"}, {"q1": "there"}), ({}, {}),
@@ -338,7 +340,7 @@ async def test_labels_are_listed_in_the_order_of_the_log_page_by_page(daemon: Ru
         for entry_id, text in (("a3", "last"), ("q1", "first"), ("a1", "gone"), ("q2", "middle"), ("a1", ""))
     ]
     whole = await peer.call("session/labels", sessionId=session_id)
-    assert [(it["entryId"], it["label"], it["seq"], it["role"]) for it in whole["items"]] == [
+    assert [(item["entryId"], item["label"], item["seq"], item["role"]) for item in whole["items"]] == [
         ("q1", "first", 1, "user"), ("q2", "middle", 3, "user"), ("a3", "last", 6, "assistant"),
     ]  # fmt: skip
     assert (whole["logId"], whole["nextCursor"]) == (lines[0]["logId"], None)
@@ -661,6 +663,6 @@ async def test_a_session_that_the_real_builders_made_reads_the_same_over_the_wir
     peer = await memory.attach()
     session = (await peer.call("session/open", path=str(tmp_path / "made.jsonl")))["session"]
     seen = await peer.call("session/context", sessionId=session["sessionId"])
-    assert [json.dumps(it) for it in messages_of(seen)] == [
-        json.dumps(json.loads(bytes(it))) for it in loaded.context().messages
+    assert [json.dumps(message) for message in messages_of(seen)] == [
+        json.dumps(json.loads(bytes(value))) for value in loaded.context().messages
     ]

@@ -123,7 +123,7 @@ def test_a_refusal_names_the_parameter_and_what_it_must_be(method: str, params: 
     assert str(refused.value) == sentence
 
 
-_NAMES = st.text(max_size=12).filter(lambda it: not is_extension(it))
+_NAMES = st.text(max_size=12).filter(lambda text: not is_extension(text))
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -157,7 +157,7 @@ def decoded(method: str, body: bytes) -> Any:
 def structs_in(kind: Any) -> set[type[msgspec.Struct]]:
     """Every object type that a type names, itself included."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        return {struct for it in get_args(kind) for struct in structs_in(it)}
+        return {struct for arg in get_args(kind) for struct in structs_in(arg)}
     inside = {struct for field in msgspec.structs.fields(kind) for struct in structs_in(field.type)}
     return {kind} | inside
 
@@ -169,9 +169,11 @@ TO_CLIENTS = [
 ]
 
 
-@pytest.mark.parametrize("kind", TO_CLIENTS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("kind", TO_CLIENTS, ids=lambda kind: kind.__name__)
 def test_clients_ignore_names_that_they_do_not_know(kind: type[msgspec.Struct]) -> None:
-    strict = {it.__name__ for it in structs_in(kind) if it.__struct_config__.forbid_unknown_fields}
+    strict = {
+        struct.__name__ for struct in structs_in(kind) if struct.__struct_config__.forbid_unknown_fields
+    }
     assert not strict
 
 
@@ -179,4 +181,4 @@ def test_a_result_of_a_newer_daemon_is_decoded_without_what_is_new() -> None:
     body = b'{"leafId": null, "logId": "x", "lastSeq": 3, "branched": false, "new": {}, "entries": ['
     body += b'{"id": "a", "seq": 3, "status": "created", "new": 1}]}'
     result = msgspec.json.decode(body, type=t.AppendResult)
-    assert [it.id for it in result.entries] == ["a"]
+    assert [entry.id for entry in result.entries] == ["a"]

@@ -59,7 +59,7 @@ async def session_with(peer: Peer, *entries: dict[str, Any], cwd: str = "/w") ->
 async def imported(peer: Peer, *files: Path) -> None:
     for file in files:
         result = await peer.call("session/import", path=str(file))
-        assert [it["status"] for it in result["sessions"]] == ["created"], result
+        assert [session["status"] for session in result["sessions"]] == ["created"], result
 
 
 async def report(peer: Peer, **params: Any) -> dict[str, Any]:
@@ -79,7 +79,9 @@ async def tokens(peer: Peer, **params: Any) -> dict[str, int]:
 async def test_codex_counts_what_its_thread_counted(peer: Peer) -> None:
     file = AGENTS / "codex-0.169.0.jsonl"
     records = [json.loads(line) for line in file.read_bytes().splitlines()]
-    own = [it["payload"] for it in records if it["type"] == "token_usage_record"][-1]["thread_token_usage"]
+    own = [record["payload"] for record in records if record["type"] == "token_usage_record"][-1][
+        "thread_token_usage"
+    ]
     await imported(peer, file)
     found = await tokens(peer)
     assert found["input"] + found["cacheRead"] + found["cacheWrite"] == own["input_tokens"]
@@ -101,26 +103,32 @@ async def test_claude_code_counts_each_message_once_by_its_last_usage(peer: Peer
         "cacheWrite": "cache_creation_input_tokens",
     }  # fmt: skip
     assert {name: found[name] for name in names} == {
-        name: sum(it[own] for it in usages.values()) for name, own in names.items()
+        name: sum(usage[own] for usage in usages.values()) for name, own in names.items()
     }
 
 
 async def test_opencode_counts_the_tokens_and_the_cost_of_its_messages(peer: Peer) -> None:
-    infos = [it["info"] for it in json.loads((DATA / "opencode.json").read_bytes())["messages"]]
-    own = [it for it in infos if it["role"] == "assistant"]
+    infos = [message["info"] for message in json.loads((DATA / "opencode.json").read_bytes())["messages"]]
+    own = [info for info in infos if info["role"] == "assistant"]
     await imported(peer, DATA / "opencode.json")
     total = (await report(peer))["total"]
-    assert total["cost"]["total"] == total["cost"]["recorded"] == pytest.approx(sum(it["cost"] for it in own))
-    assert total["tokens"]["input"] == sum(it["tokens"]["input"] for it in own)
-    assert total["tokens"]["reasoning"] == sum(it["tokens"]["reasoning"] for it in own)
-    assert total["tokens"]["output"] == sum(it["tokens"]["output"] + it["tokens"]["reasoning"] for it in own)
+    assert (
+        total["cost"]["total"]
+        == total["cost"]["recorded"]
+        == pytest.approx(sum(element["cost"] for element in own))
+    )
+    assert total["tokens"]["input"] == sum(element["tokens"]["input"] for element in own)
+    assert total["tokens"]["reasoning"] == sum(element["tokens"]["reasoning"] for element in own)
+    assert total["tokens"]["output"] == sum(
+        element["tokens"]["output"] + element["tokens"]["reasoning"] for element in own
+    )
 
 
 @pytest.mark.parametrize("agent", ["gemini", "qwen"])
 async def test_gemini_and_qwen_count_the_last_tokens_of_each_message(peer: Peer, agent: str) -> None:
     name, total = {"gemini": ("tokens", "total"), "qwen": ("usageMetadata", "totalTokenCount")}[agent]
     lines = [json.loads(line) for line in (DATA / f"{agent}.jsonl").read_bytes().splitlines() if line]
-    own = {it.get("id", it.get("uuid")): it[name][total] for it in lines if name in it}
+    own = {line.get("id", line.get("uuid")): line[name][total] for line in lines if name in line}
     await imported(peer, DATA / f"{agent}.jsonl")
     assert (await tokens(peer))["total"] == sum(own.values()) > 0
 
@@ -140,8 +148,10 @@ async def test_pi_gives_the_cost_of_each_model_that_it_gives_itself(peer: Peer) 
     own = peer_statistics.recorded()["pi-1.6.0.jsonl"]["pi"]["models"]
     await imported(peer, peer_statistics.FOLDER / "pi-1.6.0.jsonl")
     rows = (await report(peer, by="model"))["rows"]
-    assert {it["key"]: it["tokens"]["total"] for it in rows} == {it["key"]: it["tokens"] for it in own}
-    for row, its in zip(rows, sorted(own, key=lambda it: -it["cost"]), strict=True):
+    assert {row["key"]: row["tokens"]["total"] for row in rows} == {
+        element["key"]: element["tokens"] for element in own
+    }
+    for row, its in zip(rows, sorted(own, key=lambda element: -element["cost"]), strict=True):
         assert row["cost"]["recorded"] == pytest.approx(its["cost"])
 
 
@@ -189,7 +199,7 @@ async def test_a_session_that_was_resumed_into_a_copy_counts_its_copied_lines_on
         answer = claude("assistant", "a1", "u1", "Yes.", message_id="msg_01ABCDEFGHJKLMNPQRS")
         answer["message"]["usage"] = {"input_tokens": 10, "output_tokens": 4}
         return jsonl(
-            *({**it, "sessionId": session} for it in (claude("user", "u1", None, "go"), answer, *more))
+            *({**each, "sessionId": session} for each in (claude("user", "u1", None, "go"), answer, *more))
         )
 
     (tmp_path / "first.jsonl").write_bytes(lines(SESSION))
@@ -275,7 +285,7 @@ async def test_first_reports_that_are_asked_for_at_once_have_the_prices_of_later
     long = said("long", spent(400_000), model="gemini-2.5-pro", provider="google")
     await session_with(peer, long, said("one", spent(1_000_000)))
     together = await asyncio.gather(*(report(peer, by=by) for by in ("day", "model", "agent", "project")))
-    assert [it["total"]["cost"]["estimated"] for it in together] == [pytest.approx(1.0 + 5)] * 4
+    assert [each["total"]["cost"]["estimated"] for each in together] == [pytest.approx(1.0 + 5)] * 4
 
 
 async def test_a_model_without_a_price_is_named_and_its_tokens_count(peer: Peer) -> None:
@@ -286,14 +296,14 @@ async def test_a_model_without_a_price_is_named_and_its_tokens_count(peer: Peer)
     assert found["unpricedModels"] == [{"model": "home/tuned-7b", "requestCount": 1, "tokens": 30}]
     assert found["total"]["tokens"]["total"] == 1_000_030
     assert found["total"]["cost"]["unpricedTokens"] == 30
-    assert [(it["key"], it["cost"]["total"]) for it in found["rows"]] == [
+    assert [(row["key"], row["cost"]["total"]) for row in found["rows"]] == [
         (f"anthropic/{OPUS}", pytest.approx(5)), ("home/tuned-7b", 0),
     ]  # fmt: skip
 
 
 async def test_a_model_on_the_users_machine_has_no_price(peer: Peer) -> None:
     await session_with(peer, said("one", spent(30), model="gpt-4o", provider="ollama"))
-    assert [it["model"] for it in (await report(peer))["unpricedModels"]] == ["ollama/gpt-4o"]
+    assert [model["model"] for model in (await report(peer))["unpricedModels"]] == ["ollama/gpt-4o"]
 
 
 async def test_a_provider_that_is_not_known_sells_at_the_price_of_the_maker(peer: Peer) -> None:
@@ -322,11 +332,11 @@ async def test_days_are_those_of_the_time_zone_with_its_summer_time(peer: Peer) 
     await session_with(peer, *map(at, times))
     found = await report(peer, timeZone="Europe/Berlin")
     assert found["timeZone"] == "Europe/Berlin"
-    assert [(it["key"], it["requestCount"]) for it in found["rows"]] == [
+    assert [(row["key"], row["requestCount"]) for row in found["rows"]] == [
         ("2026-03-28", 1), ("2026-03-29", 2), ("2026-03-30", 1),
     ]  # fmt: skip
     in_utc = await report(peer, timeZone="UTC")
-    assert [(it["key"], it["requestCount"]) for it in in_utc["rows"]] == [
+    assert [(row["key"], row["requestCount"]) for row in in_utc["rows"]] == [
         ("2026-03-28", 2),
         ("2026-03-29", 2),
     ]
@@ -354,8 +364,11 @@ async def test_rows_are_agents_or_projects_and_filters_select_them(peer: Peer, t
     await session_with(peer, said("one", spent(5, cost=2)), cwd=str(project / "part"))
     await imported(peer, AGENTS / "codex-0.169.0.jsonl")
     by_agent = (await report(peer, by="agent"))["rows"]
-    assert [(it["key"], it["tokens"]["total"]) for it in by_agent] == [("sessiond", 5), ("codex", 550)]
-    by_project = {it["key"]: it["tokens"]["total"] for it in (await report(peer, by="project"))["rows"]}
+    assert [(element["key"], element["tokens"]["total"]) for element in by_agent] == [
+        ("sessiond", 5),
+        ("codex", 550),
+    ]
+    by_project = {row["key"]: row["tokens"]["total"] for row in (await report(peer, by="project"))["rows"]}
     assert by_project[str(project)] == 5
     assert (await tokens(peer, agent="codex"))["total"] == 550
     assert (await tokens(peer, project=str(project)))["total"] == 5
@@ -377,6 +390,6 @@ async def test_hostile_numbers_count_as_nothing(peer: Peer) -> None:
         {"input": True},
         {"cost": -1},
     ]
-    await session_with(peer, *(said(str(it), it) for it in hostile))
+    await session_with(peer, *(said(str(element), element) for element in hostile))
     found = await report(peer)
     assert (found["rows"], found["total"]["requestCount"]) == ([], 0)

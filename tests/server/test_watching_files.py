@@ -60,7 +60,7 @@ async def test_a_line_of_another_program_is_announced_without_waiting_for_the_sw
                 "ours" if number == 0 else f"f{number - 1}"
             )  # the first is no child of our leaf: a branch
             write_as_another_program(path, line(number, parent))
-            await peer.until(lambda it, number=number: len(it.told("session/appended")) >= 2 + number)  # type: ignore[misc]
+            await peer.until(lambda client, number=number: len(client.told("session/appended")) >= 2 + number)  # type: ignore[misc]
         notes = peer.told("session/appended")[-5:]
         assert [note["origin"]["kind"] for note in notes] == ["foreign"] * 5
         assert [entries_of(note)[0]["id"] for note in notes] == [f"f{number}" for number in range(5)]

@@ -17,7 +17,7 @@ LENSES = {"sessiond": {"lsp": {"codeLens": True}}}
 async def test_turns_fold_and_what_lies_off_the_path_folds_as_a_whole(served: Running, forked: Path) -> None:
     async with editor(served.home) as client:
         found = await client.text_document_folding_range_async(types.FoldingRangeParams(document(forked)))
-    assert [(it.start_line, it.end_line) for it in found or []] == [(1, 2), (3, 4), (5, 8)]
+    assert [(item.start_line, item.end_line) for item in found or []] == [(1, 2), (3, 4), (5, 8)]
 
 
 async def test_folds_never_overlap(served: Running, tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ async def test_folds_never_overlap(served: Running, tmp_path: Path) -> None:
     path.write_bytes(logs.log(logs.header(), *lines))
     async with editor(served.home) as client:
         found = await client.text_document_folding_range_async(types.FoldingRangeParams(document(path)))
-    spans = [(it.start_line, it.end_line) for it in found or []]
+    spans = [(item.start_line, item.end_line) for item in found or []]
     assert spans
     assert len(set(spans)) == len(spans)
     for one in spans:
@@ -73,7 +73,7 @@ async def test_a_reference_to_a_blob_that_is_not_there_is_no_link(served: Runnin
 async def hints(client: Any, path: Path, last: int = 100) -> list[tuple[int, str]]:
     params = types.InlayHintParams(document(path), types.Range(types.Position(0, 0), types.Position(last, 0)))
     found = await client.text_document_inlay_hint_async(params) or []
-    return [(it.position.line, it.label) for it in found]
+    return [(item.position.line, item.label) for item in found]
 
 
 async def test_hints_say_who_when_how_much_and_what_is_special(served: Running, forked: Path) -> None:
@@ -102,7 +102,7 @@ async def test_lenses_are_off_until_they_are_asked_for(served: Running, forked: 
         assert await lenses(client, forked) == []
     async with editor(served.home, initialization_options=LENSES) as client:
         found = await lenses(client, forked)
-        titles = [(it.range.start.line, it.command.title) for it in found if it.command is not None]
+        titles = [(lens.range.start.line, lens.command.title) for lens in found if lens.command is not None]
         assert titles == [(line, what) for line in (1, 3, 5) for what in ("branch here", "fork here")]
         answer = await choose(client, found[4])
         assert answer["leafId"] == "q3"
@@ -125,7 +125,7 @@ async def test_an_editor_that_keeps_settings_is_asked_for_them(served: Running, 
 
         @client.feature(types.WORKSPACE_CONFIGURATION)  # type: ignore[untyped-decorator]
         def configuration(params: types.ConfigurationParams) -> list[Any]:
-            assert [it.section for it in params.items] == ["sessiond.lsp"]
+            assert [item.section for item in params.items] == ["sessiond.lsp"]
             return [{"codeLens": True}]
 
         client.workspace_did_change_configuration(types.DidChangeConfigurationParams(None))

@@ -64,8 +64,8 @@ async def test_editors_get_what_they_can_take(served: Running, forked: Path, nam
         answers = await everything(client, forked)
         assert [
             name
-            for name, it in answers.items()
-            if not it and name not in ("links", "workspace", "diagnostics")
+            for name, answer in answers.items()
+            if not answer and name not in ("links", "workspace", "diagnostics")
         ] == []
         answer = await execute(client, "sessiond.branch", path=str(forked), entryId="q3")
         assert answer["leafId"] == "q3"
@@ -79,8 +79,8 @@ async def test_an_editor_that_declares_nothing_gets_the_plainest(served: Running
         await client.initialize_session(nothing)
         show(client, forked)
         answers = await everything(client, forked)
-        assert all(isinstance(it, types.SymbolInformation) for it in answers["symbols"])
-        assert all(isinstance(it, types.Command) for it in answers["actions"])
+        assert all(isinstance(symbol, types.SymbolInformation) for symbol in answers["symbols"])
+        assert all(isinstance(action, types.Command) for action in answers["actions"])
         assert isinstance(answers["definition"], types.Location)
 
 
@@ -103,7 +103,7 @@ async def test_a_search_over_all_sessions_finds_entries(served: Running, cwd: st
         assert isinstance(hit.location, types.Location)
         assert (hit.location.uri, hit.location.range.start.line) == (path.as_uri(), 1)
         assert "geese" in hit.name
-        assert [it.name for it in await search("")] == ["Where do the geese go?"]
+        assert [item.name for item in await search("")] == ["Where do the geese go?"]
         assert await search('"" * \\') == []
 
 
@@ -122,9 +122,9 @@ async def test_sessions_and_hits_that_look_the_same_begin_their_container_with_w
     ) as client:
         for query, name in (("", "Of cranes"), ("cranes", "Where do the cranes go?")):
             found = await client.workspace_symbol_async(types.WorkspaceSymbolParams(query)) or []
-            containers = [it.container_name for it in found if it.name == name]
+            containers = [symbol.container_name for symbol in found if symbol.name == name]
             assert len(set(containers)) == 3, containers
-            assert all(" · " in (it or "") for it in containers)
+            assert all(" · " in (container or "") for container in containers)
 
 
 async def test_a_search_begins_with_the_projects_of_the_open_folders(served: Running, tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ async def test_a_search_begins_with_the_projects_of_the_open_folders(served: Run
 
         async def search(query: str) -> list[str]:
             return [
-                it.name
-                for it in await client.workspace_symbol_async(types.WorkspaceSymbolParams(query)) or []
+                symbol.name
+                for symbol in await client.workspace_symbol_async(types.WorkspaceSymbolParams(query)) or []
             ]
 
         assert await search("geese") == ["Where do the geese of library go?"]
@@ -208,7 +208,7 @@ async def test_an_editor_asks_again_after_others_have_appended(served: Running, 
         whole = types.Range(types.Position(0, 0), types.Position(9, 0))
         hints = await client.text_document_inlay_hint_async(types.InlayHintParams(document(path), whole))
         # The text is not loaded again yet: it ends before the label's own line.
-        assert [str(it.label).rpartition(" tok")[2] for it in hints or []] == [" · ★ here", ""]
+        assert [str(hint.label).rpartition(" tok")[2] for hint in hints or []] == [" · ★ here", ""]
 
 
 async def test_an_editor_asks_again_after_another_program_has_written(served: Running, cwd: str) -> None:
@@ -289,8 +289,8 @@ async def test_one_that_leaves_in_the_middle_of_things_hurts_nobody(served: Runn
                 show(leaves, path)
                 asked = [asyncio.ensure_future(symbols(leaves, path)) for _ in range(5)]
                 await asyncio.sleep(0)
-            for it in asked:
-                it.cancel()
+            for task in asked:
+                task.cancel()
         assert len(await symbols(stays, path)) == 5_000
 
 

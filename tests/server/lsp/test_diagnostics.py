@@ -50,7 +50,7 @@ def test_every_kind_of_problem_is_tried() -> None:
     assert DAMAGED.keys() == PROBLEMS.keys()
 
 
-@pytest.mark.parametrize("kind", [it for it in DAMAGED if it != "emptyLog"])
+@pytest.mark.parametrize("kind", [text for text in DAMAGED if text != "emptyLog"])
 async def test_every_problem_of_a_file_is_told(served: Running, tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"{kind}.jsonl"
     path.write_bytes(DAMAGED[kind])
@@ -58,14 +58,16 @@ async def test_every_problem_of_a_file_is_told(served: Running, tmp_path: Path, 
     told = (await peer.call("session/open", path=str(path)))["problems"]
     async with editor(served.home, ASKS) as client:
         found = await asked(client, path)
-    assert kind in [it.code for it in found]
-    assert [(it.code, it.range.start.line + 1) for it in found] == [(it["kind"], it["line"]) for it in told]
+    assert kind in [diagnostic.code for diagnostic in found]
+    assert [(diagnostic.code, diagnostic.range.start.line + 1) for diagnostic in found] == [
+        (item["kind"], item["line"]) for item in told
+    ]
     lines = path.read_bytes().split(b"\n")
-    for it in found:
-        assert it.source == "sessiond"
-        assert PROBLEMS[it.code][1] in it.message  # type: ignore[index]
-        assert it.range.end.character == len(lines[it.range.start.line])
-        assert it.range.start.character == 0
+    for diagnostic in found:
+        assert diagnostic.source == "sessiond"
+        assert PROBLEMS[diagnostic.code][1] in diagnostic.message  # type: ignore[index]
+        assert diagnostic.range.end.character == len(lines[diagnostic.range.start.line])
+        assert diagnostic.range.start.character == 0
 
 
 async def test_a_second_entry_leads_to_the_first_of_its_id(served: Running, tmp_path: Path) -> None:
@@ -101,7 +103,7 @@ class Published:
 
     async def next(self) -> list[Any]:
         async with asyncio.timeout(45):
-            return [it.code for it in (await self.told.get()).diagnostics]
+            return [diagnostic.code for diagnostic in (await self.told.get()).diagnostics]
 
 
 async def test_an_editor_that_does_not_ask_is_told_as_it_types(served: Running, forked: Path) -> None:
@@ -175,9 +177,12 @@ async def test_a_session_file_of_another_program_is_named_as_such_and_stays_unch
     before = path.read_bytes(), path.stat().st_mtime_ns
     async with editor(served.home, ASKS) as client:
         for found in (await asked(client, path), await asked_with_text(client, path)):
-            [it] = found
-            assert (it.code, it.severity) == ("foreignDialect", types.DiagnosticSeverity.Information)
-            assert str(path) in it.message
+            [diagnostic] = found
+            assert (diagnostic.code, diagnostic.severity) == (
+                "foreignDialect",
+                types.DiagnosticSeverity.Information,
+            )
+            assert str(path) in diagnostic.message
         symbols = await client.text_document_document_symbol_async(types.DocumentSymbolParams(document(path)))
         assert not symbols
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before

@@ -85,12 +85,12 @@ async def references(
 
 async def test_references_are_children_labels_and_leaf_lines(served: Running, forked: Path) -> None:
     found = await references(served, forked, 2)
-    assert [it.range.start.line for it in found] == [3, 5]
+    assert [location.range.start.line for location in found] == [3, 5]
     found = await references(served, forked, 7, 'q3"', itself=True)
-    assert [it.range.start.line for it in found] == [5, 6, 7]
-    assert texts_at(forked, [it.range for it in found]) == ["q3"] * 3
+    assert [location.range.start.line for location in found] == [5, 6, 7]
+    assert texts_at(forked, [location.range for location in found]) == ["q3"] * 3
     found = await references(served, forked, 4)
-    assert [it.range.start.line for it in found] == [8, 8]
+    assert [location.range.start.line for location in found] == [8, 8]
     assert await references(served, forked, 0) is None
 
 
@@ -103,15 +103,15 @@ async def test_a_compaction_and_a_branch_summary_name_entries_too(served: Runnin
         )
     )  # fmt: skip
     found = await references(served, path, 2)
-    assert [it.range.start.line for it in found] == [3, 3, 4]
-    assert texts_at(path, [it.range for it in found]) == ["b", "b", "b"]
+    assert [location.range.start.line for location in found] == [3, 3, 4]
+    assert texts_at(path, [location.range for location in found]) == ["b", "b", "b"]
 
 
 async def test_entries_of_version_1_refer_to_each_other_by_place(served: Running, tmp_path: Path) -> None:
     path = tmp_path / "v1.jsonl"
     line = b'{"type":"message","timestamp":"2025","message":{"role":"user","content":"x"}}\n'
     path.write_bytes(b'{"type":"session","id":"v1","timestamp":"2025","cwd":"/w"}\n' + line * 3)
-    assert [it.range.start.line for it in await references(served, path, 1)] == [2]
+    assert [reference.range.start.line for reference in await references(served, path, 1)] == [2]
     assert (await defined(served, path, 3)).range.start.line == 2
 
 
@@ -125,7 +125,7 @@ async def test_the_id_under_the_cursor_is_highlighted_wherever_it_stands(
                 types.DocumentHighlightParams(at.text_document, at.position)
             )
             assert found is not None
-            assert [(it.range.start.line, it.kind) for it in found] == [
+            assert [(location.range.start.line, location.kind) for location in found] == [
                 (5, types.DocumentHighlightKind.Write), (6, types.DocumentHighlightKind.Read),
                 (7, types.DocumentHighlightKind.Read),
             ]  # fmt: skip

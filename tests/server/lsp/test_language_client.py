@@ -34,7 +34,7 @@ def values(data: Any) -> Any:
     """Values without their keys, of objects and of the named tuples that pygls makes of them."""
     if isinstance(data, dict):
         data = tuple(data.values())
-    return [values(it) for it in data] if isinstance(data, tuple | list) else data
+    return [values(item) for item in data] if isinstance(data, tuple | list) else data
 
 
 class Plugin:
@@ -62,7 +62,7 @@ class Plugin:
     async def context(self, session_id: str) -> list[tuple[str, str]]:
         """The role of each message in the context, and the entry that it comes from."""
         context = await self.ask("session/context", sessionId=session_id)
-        return [(it.message.role, it.entryId) for it in context.messages]
+        return [(message.message.role, message.entryId) for message in context.messages]
 
     async def next_appended(self) -> Any:
         async with asyncio.timeout(45):
@@ -138,7 +138,7 @@ async def test_a_plugin_is_told_of_what_another_client_appends(
     peer = await served.attach()
     await peer.append(session_id, user("From elsewhere."), custom())
     note = await plugin.next_appended()
-    assert (note.sessionId, [it.seq for it in note.items]) == (session_id, [1, 2])
+    assert (note.sessionId, [item.seq for item in note.items]) == (session_id, [1, 2])
     assert note.items[0].entry.message.content == "From elsewhere."
     assert values(note.items[1].entry.data) == values(NESTED)
 

@@ -32,7 +32,7 @@ async def actions(client: Any, path: Path, line: int, **context: Any) -> dict[st
     params = types.CodeActionParams(
         document(path), said(line, 0, 0), types.CodeActionContext(diagnostics=[], **context)
     )
-    return {it.title: it for it in await client.text_document_code_action_async(params) or []}
+    return {item.title: item for item in await client.text_document_code_action_async(params) or []}
 
 
 def kind_of(refused: JsonRpcException) -> str:
@@ -85,7 +85,7 @@ async def test_a_line_offers_what_can_be_done_with_its_entry(served: Running, fo
 async def test_an_editor_without_literals_is_offered_commands(served: Running, forked: Path) -> None:
     async with editor(served.home) as client:
         found = await actions(client, forked, 3)
-        assert all(isinstance(it, types.Command) for it in found.values())
+        assert all(isinstance(item, types.Command) for item in found.values())
         assert (await choose(client, found["Branch here: the next entry attaches to this one"]))[
             "leafId"
         ] == "q2"
@@ -108,7 +108,7 @@ async def test_a_branch_moves_the_leaf_for_everybody(served: Running, forked: Pa
         answer = await choose(client, found["Branch here: the next entry attaches to this one"])
         assert (answer["leafId"], answer["previousLeafId"]) == ("q3", "a2")
         assert "q3" in await told.message()
-        await peer.until(lambda it: bool(it.told("session/leafMoved")))
+        await peer.until(lambda other: bool(other.told("session/leafMoved")))
         assert (await peer.call("session/tree", sessionId=session["sessionId"]))["leafId"] == "q3"
 
 
@@ -135,7 +135,7 @@ async def test_an_editor_hears_nothing_of_ours_that_it_did_not_ask_for(served: R
         peer = await served.attach()
         await peer.append(answer["sessionId"], {"type": "custom", "customType": "x"})
         clients = (await peer.call("server/clients"))["clients"]
-        assert all(not it["sessionIds"] and not it["subscribedSessionIds"] for it in clients)
+        assert all(not other["sessionIds"] and not other["subscribedSessionIds"] for other in clients)
 
 
 async def test_a_label_is_set_and_removed(served: Running, forked: Path) -> None:
@@ -158,7 +158,7 @@ async def test_a_person_is_asked_for_a_label_where_the_editor_can(
 
         @client.feature(types.WINDOW_SHOW_MESSAGE_REQUEST)  # type: ignore[untyped-decorator]
         def ask(params: types.ShowMessageRequestParams) -> types.MessageActionItem | None:
-            titles = [it.title for it in params.actions or []]
+            titles = [action.title for action in params.actions or []]
             assert titles == ["Why?", "todo", "done"]
             return None if choice is None else types.MessageActionItem(choice)
 
@@ -296,7 +296,7 @@ async def test_a_repeated_fork_is_the_first_session(served: Running, forked: Pat
             for name in ("press 1", "press 1", "press 2")
         ]
     assert (ids[0] == ids[1], ids[0] == ids[2]) == (True, False)
-    await peer.until(lambda it: len(it.told("session/created")) == 2)
+    await peer.until(lambda other: len(other.told("session/created")) == 2)
 
 
 async def test_a_repeated_label_does_not_ask_the_user_again(served: Running, forked: Path) -> None:

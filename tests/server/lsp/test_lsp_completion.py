@@ -24,8 +24,10 @@ async def test_ids_are_offered_where_one_is_being_written(served: Running, forke
         show(client, forked, forked.read_text(encoding="utf-8") + half)
         end = len(half.encode("utf-16-le")) // 2
         found = await completed(client, forked, 9, end)
-        assert [it.label for it in found] == ["m1", "l1", "a3", "q3", "a2", "q2", "a1", "q1"]
-        assert [it.sort_text for it in found] == sorted(str(it.sort_text) for it in found)
+        assert [completion.label for completion in found] == ["m1", "l1", "a3", "q3", "a2", "q2", "a1", "q1"]
+        assert [completion.sort_text for completion in found] == sorted(
+            str(completion.sort_text) for completion in found
+        )
         assert found[3].detail == "user: Or so."
         assert isinstance(found[0].text_edit, types.TextEdit)
         assert found[0].text_edit.range == said(9, end, end)
@@ -40,7 +42,7 @@ async def test_a_prefix_that_is_written_already_narrows_the_offer_and_is_replace
         line = forked.read_text(encoding="utf-8").split("\n")[3]
         inside = line.index('"parentId":"') + len('"parentId":"') + 1
         found = await completed(client, forked, 3, inside)
-        assert [it.label for it in found] == ["a3", "a2", "a1"]
+        assert [completion.label for completion in found] == ["a3", "a2", "a1"]
         assert isinstance(found[0].text_edit, types.TextEdit)
         assert found[0].text_edit.range == said(3, inside - 1, inside + 1)
 
@@ -66,4 +68,4 @@ async def test_the_newest_hundred_are_offered_and_said_to_be_some_of_many(
         found = await client.text_document_completion_async(params)
         assert isinstance(found, types.CompletionList)
         assert found.is_incomplete
-        assert [it.label for it in found.items] == [f"n{n}" for n in range(299, 199, -1)]
+        assert [completion.label for completion in found.items] == [f"n{n}" for n in range(299, 199, -1)]

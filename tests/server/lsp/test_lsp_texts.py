@@ -53,7 +53,7 @@ def test_a_text_is_what_the_editor_has(
     numbers = range(len(mine.starts))
     assert [mine.line(number) for number in numbers] == lines_of(text)
     before = [text.encode()[: mine.starts[number]] for number in numbers]
-    assert [mine.line_feeds_before(number) for number in numbers] == [it.count(b"\n") for it in before]
+    assert [mine.line_feeds_before(number) for number in numbers] == [line.count(b"\n") for line in before]
 
 
 def lines_of(text: str) -> list[bytes]:

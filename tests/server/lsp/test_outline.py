@@ -11,11 +11,11 @@ from support.editors import edit, editor, said, show, symbols
 
 
 def depth(outline: list[types.DocumentSymbol]) -> int:
-    return 1 + max(depth(list(it.children or [])) for it in outline) if outline else 0
+    return 1 + max(depth(list(symbol.children or [])) for symbol in outline) if outline else 0
 
 
 def flattened(outline: list[types.DocumentSymbol]) -> list[str]:
-    return [name for it in outline for name in (it.name, *flattened(list(it.children or [])))]
+    return [name for symbol in outline for name in (symbol.name, *flattened(list(symbol.children or [])))]
 
 
 def a_log(path: Path, *lines: Any) -> Path:

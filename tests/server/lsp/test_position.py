@@ -20,12 +20,12 @@ def units(text: str, encoding: Encoding) -> int:
     """How long a text is, counted one character after the other."""
     if encoding == "utf-8":
         return len(text.encode())
-    return sum(1 + (encoding == "utf-16" and it > "\uffff") for it in text)
+    return sum(1 + (encoding == "utf-16" and text > "\uffff") for text in text)
 
 
 @given(before=texts, after=texts, encoding=encodings)
 def test_a_place_is_counted_as_the_encoding_counts(before: str, after: str, encoding: Encoding) -> None:
-    before, after = (it.encode("utf-8", "replace").decode() for it in (before, after))
+    before, after = (text.encode("utf-8", "replace").decode() for text in (before, after))
     line, offset = (before + after).encode(), len(before.encode())
     assert character(line, offset, encoding) == units(before, encoding)
     assert byte(line, units(before, encoding), encoding) == offset
