@@ -57,7 +57,7 @@ def bonds(said: list[Said]) -> list[tuple[str, str]]:
     found = []
     for at, (entry_id, message) in enumerate(said):
         if message["role"] == "toolResult":
-            callers = [name for name, it in said[:at] if message["toolCallId"] in calls_in(it)]
+            callers = [name for name, item in said[:at] if message["toolCallId"] in calls_in(item)]
             found += [(callers[-1], entry_id)] if callers else []
     return found
 

@@ -42,7 +42,7 @@ damages = st.sampled_from(["fused", "cut", "cut and NUL", "NUL before", "NUL aft
 
 def read(data: bytes) -> list[tuple[int, bytes, bool]]:
     found = Source("a.jsonl", data, WRITTEN_AT).lines()
-    return [(it.number, it.raw, it.value is not None) for it in found]
+    return [(line.number, line.raw, line.value is not None) for line in found]
 
 
 @settings(max_examples=200)
@@ -94,9 +94,9 @@ def test_the_bytes_beside_a_record_are_reported_and_kept_with_the_number_of_the_
     first, second, third = (claude("user", name, None, name) for name in ("a", "b", "c"))
     cut = json.dumps(second).encode()[:60]
     session = imported(jsonl(first, cut + json.dumps(third).encode(), b"\0" * 5000))
-    assert [it.line for it in session.report.problems] == [2, 3]
+    assert [problem.line for problem in session.report.problems] == [2, 3]
     assert kept(session) == {2: cut.decode(), 3: ""}
-    assert {"a", "c"} <= {it["id"] for it in entries(session)}
+    assert {"a", "c"} <= {entry["id"] for entry in entries(session)}
 
 
 def test_a_line_without_a_record_is_kept_whole() -> None:
@@ -106,23 +106,23 @@ def test_a_line_without_a_record_is_kept_whole() -> None:
 
 def test_records_of_one_line_that_are_stored_unchanged_have_ids_of_their_own() -> None:
     line = b"".join(
-        json.dumps({"type": "custom", "sessionId": "s", "number": it}).encode() for it in range(3)
+        json.dumps({"type": "custom", "sessionId": "s", "number": number}).encode() for number in range(3)
     )
     data = jsonl(claude("user", "a", None, "a"), line, claude("user", "b", "a", "b"))
-    ids = [it["id"] for it in entries(imported(data)) if it.get("customType") == IMPORT_TYPE]
+    ids = [entry["id"] for entry in entries(imported(data)) if entry.get("customType") == IMPORT_TYPE]
     assert ids == ["raw-2", "raw-2.1", "raw-2.2"]
 
 
 @pytest.mark.parametrize("dialect", LINES_OF_RECORDS)
 @pytest.mark.parametrize("damage", [
     lambda lines: b"".join(b"".join(lines[at : at + 2]) + b"\n" for at in range(0, len(lines), 2)),
-    lambda lines: b"".join(b"\0" * 3 + it + b"\0" * 3 + b"\n" for it in lines),
-    lambda lines: lines[0] + b"\n" + b"".join(it[: len(it) * 2 // 3] + it + b"\n" for it in lines[1:]),
+    lambda lines: b"".join(b"\0" * 3 + line + b"\0" * 3 + b"\n" for line in lines),
+    lambda lines: lines[0] + b"\n" + b"".join(line[: len(line) * 2 // 3] + line + b"\n" for line in lines[1:]),
 ], ids=["two on a line", "among NUL bytes", "behind a cut one"])  # fmt: skip
 def test_the_conversation_of_every_dialect_survives_damage(
     dialect: str, damage: Callable[[list[bytes]], bytes]
 ) -> None:
-    whole = [it for it in jsonl(*FILES[dialect]).splitlines() if _is_object(it)]
+    whole = [line for line in jsonl(*FILES[dialect]).splitlines() if _is_object(line)]
     data = damage(whole)
     assert known.detect(data) == dialect
     assert _said(dialect, data) == _said(dialect, b"\n".join(whole) + b"\n")
@@ -133,7 +133,7 @@ def test_a_document_among_nul_bytes_is_read(name: str) -> None:
     data = (DATA / name).read_bytes()
     whole = imported(data, name=name)
     damaged = imported(b"\0\0\n" + data + b"\0" * 9000 + b"\n", name=name)
-    assert [it.id for it in damaged.entries] == [it.id for it in whole.entries]
+    assert [entry.id for entry in damaged.entries] == [entry.id for entry in whole.entries]
     assert path(damaged) == path(whole)
 
 
@@ -147,29 +147,31 @@ def _is_object(line: bytes) -> bool:
 def _said(dialect: str, data: bytes) -> list[Any]:
     """Return the messages on the path to the leaf."""
     session = known.DIALECTS[dialect].read(Source("a.jsonl", data, WRITTEN_AT))
-    by_id = {it["id"]: it for it in entries(session)}
-    on_path = [by_id[it] for it in path(session)]
-    said = [(it["type"], it.get("message", it.get("content", it.get("summary")))) for it in on_path]
+    by_id = {entry["id"]: entry for entry in entries(session)}
+    on_path = [by_id[entry_id] for entry_id in path(session)]
+    said = [
+        (entry["type"], entry.get("message", entry.get("content", entry.get("summary")))) for entry in on_path
+    ]
     without_ids_of_cursor = re.sub(r"m-[0-9a-f]{16}", "m", json.dumps(said))  # they depend on all bytes
     return list(json.loads(without_ids_of_cursor))
 
 
 def test_two_messages_of_codex_on_one_line_are_not_taken_for_each_other() -> None:
-    lines = [json.dumps(it).encode() for it in CODEX]
+    lines = [json.dumps(item).encode() for item in CODEX]
     assert _said("codex", b"".join(lines) + b"\n") == _said("codex", jsonl(*lines))
 
 
 def test_the_ids_behind_a_damaged_line_of_cursor_do_not_depend_on_its_parts() -> None:
-    lines = [json.dumps({"role": "user", "message": {"content": it}}).encode() for it in ("a", "b", "c")]
+    lines = [json.dumps({"role": "user", "message": {"content": name}}).encode() for name in ("a", "b", "c")]
     fused = imported(lines[0] + b"\n" + lines[1] + lines[1] + b"\n" + lines[2] + b"\n")
     opaque = imported(lines[0] + b"\n" + lines[1] + lines[1] + b"\n" + lines[2] + b"\n" + lines[0] + b"\n")
-    assert fused.leaf in {it.id for it in opaque.entries}
-    assert len({it.id for it in fused.entries}) == 5
+    assert fused.leaf in {entry.id for entry in opaque.entries}
+    assert len({entry.id for entry in fused.entries}) == 5
 
 
 def test_the_last_line_of_a_growing_file_waits_until_it_is_whole() -> None:
-    first, second, third = (json.dumps(claude("user", it, None, it)).encode() for it in "abc")
+    first, second, third = (json.dumps(claude("user", text, None, text)).encode() for text in "abc")
     data = first + b"\n" + second + third[:50]
     growing = Source("a.jsonl", data, WRITTEN_AT, growing=True).lines()
-    assert [it.raw for it in growing] == [first]
-    assert [it.raw for it in Source("a.jsonl", data, WRITTEN_AT).lines()] == [first, second, third[:50]]
+    assert [line.raw for line in growing] == [first]
+    assert [line.raw for line in Source("a.jsonl", data, WRITTEN_AT).lines()] == [first, second, third[:50]]

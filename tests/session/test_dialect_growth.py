@@ -22,14 +22,14 @@ FILES = [
 
 
 def said(session: Imported) -> dict[str, tuple[str | None, Any]]:
-    found = {it.id: (it.parent_id, json.loads(it.line)) for it in session.entries}
+    found = {entry.id: (entry.parent_id, json.loads(entry.line)) for entry in session.entries}
     for name, (_, entry) in found.items():
         if name.startswith(("origin-", "raw-", "line-", "title-")) and entry["type"] != "message":
             entry.pop("timestamp")  # a line that has none gets that of a line near it
     return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda it: f"{it.parent.name}-{it.name[:40]}")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.name[:40]}")
 def test_a_growing_file_only_adds(file: Any) -> None:
     data = file.read_bytes()
     whole = said(imported(data))
@@ -46,16 +46,16 @@ def test_a_growing_file_only_adds(file: Any) -> None:
         position = data.find(b"\n", position) + 1 or len(data)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda it: f"{it.parent.name}-{it.name[:40]}")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}-{file.name[:40]}")
 def test_every_file_is_whole_and_says_what_became_of_each_line(file: Any) -> None:
     data = file.read_bytes()
     session = imported(data)
-    ids = [it.id for it in session.entries]
+    ids = [entry.id for entry in session.entries]
     assert len(ids) == len(set(ids))
     seen: set[str | None] = {None}
-    for it in session.entries:
-        assert it.parent_id in seen, f"{it.id} comes before its parent"
-        seen.add(it.id)
+    for entry in session.entries:
+        assert entry.parent_id in seen, f"{entry.id} comes before its parent"
+        seen.add(entry.id)
     assert session.leaf in seen
     account = session.report
     assert sum(account.converted.values()) + sum(account.preserved.values()) >= data.count(b"\n")

@@ -54,13 +54,17 @@ def read(dialect: str, data: bytes, *, growing: bool = False) -> Imported:
 
 def assert_whole(session: Imported) -> None:
     seen: set[str | None] = {None}
-    for it in session.entries:
-        assert it.parent_id in seen
-        assert it.id not in seen
-        entry = json.loads(it.line)
-        assert (entry["id"], entry["parentId"], entry["type"]) == (it.id, it.parent_id, it.type)
-        assert b"\n" not in it.line
-        seen.add(it.id)
+    for each_entry in session.entries:
+        assert each_entry.parent_id in seen
+        assert each_entry.id not in seen
+        entry = json.loads(each_entry.line)
+        assert (entry["id"], entry["parentId"], entry["type"]) == (
+            each_entry.id,
+            each_entry.parent_id,
+            each_entry.type,
+        )
+        assert b"\n" not in each_entry.line
+        seen.add(each_entry.id)
     assert session.leaf in seen
 
 
@@ -99,7 +103,7 @@ def nested(depth: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize("dialect", [it for it in known.DIALECTS if it != "nova"])
+@pytest.mark.parametrize("dialect", [dialect for dialect in known.DIALECTS if dialect != "nova"])
 def test_bytes_that_are_no_text_are_kept_to_the_letter(dialect: str) -> None:
     line = b'{"type":"mystery","x":"\xff\xfe"}'
     session = read(dialect, line + b"\n" + b"\x00\x01\n")
@@ -107,12 +111,12 @@ def test_bytes_that_are_no_text_are_kept_to_the_letter(dialect: str) -> None:
     assert {line.hex(), "\x00\x01"} <= raw or dialect == "pi"
 
 
-@pytest.mark.parametrize("dialect", [it for it in known.DIALECTS if it not in ("nova", "pi")])
+@pytest.mark.parametrize("dialect", [dialect for dialect in known.DIALECTS if dialect not in ("nova", "pi")])
 def test_of_a_hole_in_a_file_only_the_size_is_kept(dialect: str) -> None:
     session = read(dialect, b"\0" * 10_000 + b"torn" + b"\0" * 5_000 + b"\n")
-    [found] = [it["data"] for it in entries(session) if it.get("customType") == IMPORT_TYPE]
+    [found] = [entry["data"] for entry in entries(session) if entry.get("customType") == IMPORT_TYPE]
     assert (found["raw"], found["leadingNulCount"], found["trailingNulCount"]) == ("torn", 10_000, 5_000)
-    assert [it.message for it in session.report.problems] == [
+    assert [problem.message for problem in session.report.problems] == [
         "the line contains NUL bytes, probably from a power failure"
     ]
 
@@ -120,7 +124,7 @@ def test_of_a_hole_in_a_file_only_the_size_is_kept(dialect: str) -> None:
 @st.composite
 def spoiled(draw: st.DrawFn, lines: list[Any]) -> list[Any]:
     """A good file in which something is missing, twice there, out of order or of another type."""
-    found = [json.loads(json.dumps(it)) for it in lines]
+    found = [json.loads(json.dumps(line)) for line in lines]
     for _ in range(draw(st.integers(1, 4))):
         if not found:
             break
@@ -173,13 +177,13 @@ def test_a_spoiled_file_still_makes_a_tree(dialect: str, data: st.DataObject) ->
     assert_whole(read(dialect, written, growing=True))
 
 
-@pytest.mark.parametrize("dialect", [it for it in known.DIALECTS if it != "nova"])
+@pytest.mark.parametrize("dialect", [dialect for dialect in known.DIALECTS if dialect != "nova"])
 def test_a_file_that_grows_only_adds(dialect: str) -> None:
     lines = FILES[dialect]
-    whole = {it.id: it for it in read(dialect, jsonl(*lines)).entries}
+    whole = {entry.id: entry for entry in read(dialect, jsonl(*lines)).entries}
     for count in range(1, len(lines)):
         part = read(dialect, jsonl(*lines[:count]), growing=True)
-        for it in part.entries if part.conversation_count else []:
-            assert whole[it.id].parent_id == it.parent_id
-            if not it.id.startswith(("origin-", "raw-", "line-", "title-")):
-                assert whole[it.id].line == it.line
+        for entry in part.entries if part.conversation_count else []:
+            assert whole[entry.id].parent_id == entry.parent_id
+            if not entry.id.startswith(("origin-", "raw-", "line-", "title-")):
+                assert whole[entry.id].line == entry.line

@@ -76,7 +76,10 @@ def test_operator_becomes_a_tree_and_its_leaf_lines_move_the_leaf() -> None:
     assert entry(session, "a6")["fromId"] == "a5"
     assert entry(session, "a7")["data"] == {"kept_as": "it is"}
     assert entry(session, "a2")["message"]["stopReason"] == "toolUse"
-    assert [it["message"]["isError"] for it in entries(session) if it["id"].startswith("a3")] == [False, True]
+    assert [line["message"]["isError"] for line in entries(session) if line["id"].startswith("a3")] == [
+        False,
+        True,
+    ]
 
 
 def test_go_is_read_nested_and_flat() -> None:
@@ -101,7 +104,7 @@ def test_a_state_of_nova_is_reproduced() -> None:
     point = steps.run(state_at(log.tree, log.tree.leaf, log.read))
     state = point.state
     assert (state.plan, point.model, state.agent_name, state.tags) == ("P", "one", "nova", ("t",))
-    assert [it.decision for it in state.decisions] == ["d1", "d2"]
+    assert [decision.decision for decision in state.decisions] == ["d1", "d2"]
     assert state.artifacts == NOVA["latest_artifacts"]
     assert (state.tokens_used, state.turn_count, state.task_count, state.decision_count) == (300, 4, 4, 1)
     assert (state.pruned, state.last_pruned_at) == (True, NOVA["last_pruned_at"])
@@ -118,7 +121,7 @@ def test_a_state_that_updates_cannot_say_is_kept_beside_them() -> None:
 
 def test_a_state_that_changed_is_a_path_of_its_own() -> None:
     one, two = read(NOVA), read({**NOVA, "turn_count": 5})
-    shared = {it.id for it in one.entries} & {it.id for it in two.entries}
+    shared = {line.id for line in one.entries} & {line.id for line in two.entries}
     assert shared == {one.entries[0].id}
 
 
@@ -136,14 +139,14 @@ def test_format_4_of_pi_is_read_with_its_lanes_and_facts() -> None:
 def test_the_home_format_stays_byte_for_byte() -> None:
     session = read(*HOME)
     lines = jsonl(*HOME).split(b"\n")
-    assert [it.line for it in session.entries[1:5]] == lines[2:6]
+    assert [line.line for line in session.entries[1:5]] == lines[2:6]
     assert as_log(session).tree.title == "Greetings"
     assert session.leaf == "aaaa0004"
 
 
 def test_a_title_slot_that_was_written_over_is_a_new_title() -> None:
     renamed = [{**HOME[0], "title": "Farewells"}, *HOME[1:]]
-    one, two = ({it.id for it in read(*lines).entries} for lines in (HOME, renamed))
+    one, two = ({line.id for line in read(*lines).entries} for lines in (HOME, renamed))
     assert len(two - one) == 1
 
 
@@ -199,5 +202,5 @@ def test_nothing_of_a_recorded_session_is_unknown(name: str) -> None:
         "last-prompt", "mode", "turn_context", "world_state", "event thread_settings_applied", "event task_started",
         "event task_complete", "event CommandExecution", "event ContextCompaction",
     }  # fmt: skip
-    assert [it["type"] for it in entries(session)].count("compaction") == 1
+    assert [line["type"] for line in entries(session)].count("compaction") == 1
     assert path(session)[-1] == session.leaf

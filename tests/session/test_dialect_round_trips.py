@@ -31,7 +31,10 @@ ALL_MESSAGES = messages(
 
 
 def of(type: str, **fields: Any) -> st.SearchStrategy[dict[str, Any]]:
-    given = {name: it if isinstance(it, st.SearchStrategy) else st.just(it) for name, it in fields.items()}
+    given = {
+        name: value if isinstance(value, st.SearchStrategy) else st.just(value)
+        for name, value in fields.items()
+    }
     return st.fixed_dictionaries({"type": st.just(type), **given})
 
 
@@ -57,12 +60,12 @@ def came_back(data: bytes) -> tuple[list[dict[str, Any]], str | None]:
     assert not session.report.problems
     assert not session.report.preserved
     return [
-        it for it in entries(session) if not it["id"].startswith(("origin-", "line-", "title-"))
+        entry for entry in entries(session) if not entry["id"].startswith(("origin-", "line-", "title-"))
     ], session.leaf
 
 
 def by_id(found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    return {it["id"]: it for it in found}
+    return {entry["id"]: entry for entry in found}
 
 
 @settings(max_examples=60)
@@ -87,8 +90,8 @@ def test_go_holds_everything_but_what_it_names(whole: ExportedSession) -> None:
     losses = ConversionLosses()
     found, leaf = came_back(WRITERS["go"](whole, losses))
     assert set(losses.lost) <= {"assistant.stopReason"}
-    assert {name: without_stop(it) for name, it in by_id(found).items()} == {
-        name: without_stop(it) for name, it in by_id(whole.entries).items()
+    assert {name: without_stop(item) for name, item in by_id(found).items()} == {
+        name: without_stop(item) for name, item in by_id(whole.entries).items()
     }
     assert leaf == whole.leaf
 
@@ -109,7 +112,7 @@ def test_the_home_format_holds_everything(whole: ExportedSession) -> None:
     found, leaf = came_back(data)
     assert not losses.lost
     kept = by_id(found)
-    assert all(kept[it["id"]] == it for it in whole.entries)
+    assert all(kept[entry["id"]] == entry for entry in whole.entries)
     assert leaf == whole.leaf
 
 
@@ -138,9 +141,9 @@ def test_title_and_tags_of_the_header_come_back(format: str) -> None:
     }
     whole = ExportedSession("session-1", time_of(0), "/w", "The title", ("one",), None, [entry], "e0")
     session = imported(WRITERS[format](whole, ConversionLosses()))
-    said = [it for it in entries(session) if is_beside(it) or it["type"] == "session_info"]
-    assert any(it.get("name") == "The title" for it in said)
-    assert any(it.get("data") == {"tags": ["one"]} for it in said)
+    said = [line for line in entries(session) if is_beside(line) or line["type"] == "session_info"]
+    assert any(item.get("name") == "The title" for item in said)
+    assert any(item.get("data") == {"tags": ["one"]} for item in said)
     assert session.leaf == "e0"
 
 

@@ -16,7 +16,9 @@ OLDER = "Exit code: {}\nWall time: 0.1 seconds\nTotal output lines: 2\nOutput:\n
 def result_of_codex(output: Any) -> dict[str, Any]:
     call = item("function_call", call_id="c1", name="exec_command", arguments="{}")
     session = imported(jsonl(meta(), call, item("function_call_output", call_id="c1", output=output)))
-    [found] = [it["message"] for it in entries(session) if it.get("message", {}).get("role") == "toolResult"]
+    [found] = [
+        entry["message"] for entry in entries(session) if entry.get("message", {}).get("role") == "toolResult"
+    ]
     return dict(found)
 
 
@@ -74,12 +76,14 @@ def test_results_of_cline_that_are_lists_of_outcomes_are_texts_with_their_succes
         "messages": messages,
     }
     session = imported(json.dumps(document).encode(), name="s.messages.json")
-    [found] = [it["message"] for it in entries(session) if it.get("message", {}).get("role") == "toolResult"]
-    assert [it["text"] for it in found["content"]] == [
+    [found] = [
+        entry["message"] for entry in entries(session) if entry.get("message", {}).get("role") == "toolResult"
+    ]
+    assert [block["text"] for block in found["content"]] == [
         "ls: succeeded\nplum.txt\n", "cat fig.txt: failed\nno such file",
         '{"path":"a","start":1}: succeeded\n{"lines":["x"]}',
     ]  # fmt: skip
-    assert {it["type"] for it in found["content"]} == {"text"}
+    assert {block["type"] for block in found["content"]} == {"text"}
     assert (found["isError"], found["content"][1]["durationMs"]) == (True, 3)
 
 
@@ -104,4 +108,4 @@ def test_a_reset_of_open_claw_starts_a_new_context() -> None:
         },
     ]
     log = as_log(imported(jsonl(*lines)))
-    assert [msgspec.json.decode(it)["content"] for it in log.context().messages] == ["after"]
+    assert [msgspec.json.decode(value)["content"] for value in log.context().messages] == ["after"]

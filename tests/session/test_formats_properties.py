@@ -33,10 +33,10 @@ def a_leaf(data: st.DataObject, log: Loaded) -> str | None:
     return data.draw(st.sampled_from([None, *ids[-6:]]), label="leaf")
 
 
-def results_of(format: Provider, it: Sent) -> dict[str, str]:
+def results_of(format: Provider, request: Sent) -> dict[str, str]:
     """By the id of each call, what its result says."""
     found: dict[str, str] = {}
-    for message in it.messages:
+    for message in request.messages:
         if format == "openai" and message["role"] == "tool":
             found[message["tool_call_id"]] = str(message["content"])
         if message.get("type") == "function_call_output":
@@ -56,9 +56,9 @@ def results_of(format: Provider, it: Sent) -> dict[str, str]:
 def test_every_context_is_one_that_the_provider_takes(
     log: Loaded, format: Provider, data: st.DataObject
 ) -> None:
-    it = sent(log, format, a_leaf(data, log))
-    assert len(it.entry_ids) == len(it.messages)
-    assert set(it.reasons.values()) <= REASONS.keys()
+    request = sent(log, format, a_leaf(data, log))
+    assert len(request.entry_ids) == len(request.messages)
+    assert set(request.reasons.values()) <= REASONS.keys()
 
 
 @given(histories(), FORMATS, st.data())
@@ -66,17 +66,17 @@ def test_every_context_is_one_that_the_provider_takes(
 def test_every_entry_is_in_a_message_or_there_is_a_reason_why_not(
     log: Loaded, format: Provider, data: st.DataObject
 ) -> None:
-    it = sent(log, format, a_leaf(data, log))
-    for entry_id, reason in it.reasons.items():
-        place = it.places[entry_id]
+    request = sent(log, format, a_leaf(data, log))
+    for entry_id, reason in request.reasons.items():
+        place = request.places[entry_id]
         if REASONS[reason][0] == "out":
             assert place is None
         elif reason != "systemPrompt":
             assert place is not None
-            assert 0 <= place < len(it.messages)
-    named = set(it.entry_ids)
-    assert named <= it.reasons.keys()
-    assert all(REASONS[it.reasons[entry_id]][0] != "out" for entry_id in named)
+            assert 0 <= place < len(request.messages)
+    named = set(request.entry_ids)
+    assert named <= request.reasons.keys()
+    assert all(REASONS[request.reasons[entry_id]][0] != "out" for entry_id in named)
 
 
 @given(histories(), FORMATS, st.integers(0, 60), st.data())
@@ -206,8 +206,8 @@ def test_any_sent_messages_can_be_appended_and_are_sent_the_same(
     messages: list[dict[str, Any]],
 ) -> None:
     for format in PROVIDERS:
-        it = sent(log_of(messages), format)
-        assert there_and_back(format, *it.messages) == it.messages
+        request = sent(log_of(messages), format)
+        assert there_and_back(format, *request.messages) == request.messages
 
 
 @given(hostile_logs(), FORMATS)
@@ -247,7 +247,7 @@ def test_an_item_is_refused_or_becomes_entries_that_can_be_sent(
         entry.setdefault("type", "message")
     log = logs.loaded(
         logs.header(),
-        *(it | {"id": logs.SAME, "parentId": logs.SAME, "timestamp": logs.SAME} for it in entries),
+        *(entry | {"id": logs.SAME, "parentId": logs.SAME, "timestamp": logs.SAME} for entry in entries),
     )
     for other in PROVIDERS:
         sent(log, other)

@@ -213,7 +213,7 @@ def test_an_item_of_a_response_is_a_message_of_its_own() -> None:
         {"type": "function_call_output", "call_id": "c", "output": "done"},
         {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
     )
-    assert [it["role"] for it in messages] == ["assistant", "assistant", "toolResult", "assistant"]
+    assert [message["role"] for message in messages] == ["assistant", "assistant", "toolResult", "assistant"]
     assert messages[0]["content"] == [{"type": "thinking", "thinking": "Hm."}]
     assert messages[1]["stopReason"] == "toolUse"
     assert messages[3]["content"] == [{"type": "text", "text": "No."}]
@@ -280,7 +280,9 @@ def test_a_google_answer_is_kept_with_model_usage_and_finish_reason(spelling: st
 def _snake(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            "".join(f"_{it.lower()}" if it.isupper() else it for it in name): _snake(inner)
+            "".join(
+                f"_{character.lower()}" if character.isupper() else character for character in name
+            ): _snake(inner)
             for name, inner in value.items()
         }
     return [_snake(each) for each in value] if isinstance(value, list) else value

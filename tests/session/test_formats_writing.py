@@ -32,7 +32,7 @@ def test_a_text_is_a_message_everywhere() -> None:
         {"role": "model", "parts": [{"text": "Hi there!"}]},
         {"role": "user", "parts": [{"text": "Bye"}]},
     ]
-    assert all(it.entry_ids == ["e1", "e2", "e3"] for it in all_sent.values())
+    assert all(request.entry_ids == ["e1", "e2", "e3"] for request in all_sent.values())
 
 
 def test_a_call_and_its_result_are_a_pair_everywhere() -> None:
@@ -77,46 +77,46 @@ def test_a_call_and_its_result_are_a_pair_everywhere() -> None:
 
 @every_provider
 def test_a_call_without_a_result_is_closed_with_an_error(provider: Provider) -> None:
-    it = sent(loaded(header(), user("Read it"), assistant([CALL]), user("Well?")), provider)
-    assert "No result was recorded" in str(it.messages)
-    assert it.reasons["e2"] == "callClosed"
+    request = sent(loaded(header(), user("Read it"), assistant([CALL]), user("Well?")), provider)
+    assert "No result was recorded" in str(request.messages)
+    assert request.reasons["e2"] == "callClosed"
 
 
 @every_provider
 def test_a_result_without_a_call_becomes_the_users_words(provider: Provider) -> None:
     log = loaded(header(), user("Hi"), tool_result("package main", call="gone"))
-    it = sent(log, provider)
-    assert "Result of the tool read" in str(it.messages)
-    assert "package main" in str(it.messages)
-    assert it.reasons["e2"] == "resultWithoutCall"
+    request = sent(log, provider)
+    assert "Result of the tool read" in str(request.messages)
+    assert "package main" in str(request.messages)
+    assert request.reasons["e2"] == "resultWithoutCall"
 
 
 @every_provider
 def test_a_late_result_is_moved_behind_its_call(provider: Provider) -> None:
-    it = sent(
+    request = sent(
         loaded(header(), user("Go"), assistant([CALL]), user("Hurry!"), tool_result("done", call="call_1")),
         provider,
     )
-    assert it.reasons["e4"] == "resultMoved"
-    assert it.places["e4"] is not None
-    assert it.places["e3"] is not None
-    assert it.places["e4"] <= it.places["e3"]
-    assert "No result" not in str(it.messages)
+    assert request.reasons["e4"] == "resultMoved"
+    assert request.places["e4"] is not None
+    assert request.places["e3"] is not None
+    assert request.places["e4"] <= request.places["e3"]
+    assert "No result" not in str(request.messages)
 
 
 def test_calls_that_were_stored_one_by_one_are_one_turn_if_their_results_come_after_them() -> None:
     calls = [assistant([tool_call("read", {"n": n}, call=f"call_{n}")], **CLAUDE) for n in range(2)]
     results = [tool_result(f"answer {n}", call=f"call_{n}") for n in range(2)]
     all_sent = sent_to_all(header(), user("Go"), *calls, *results)
-    assert [len(it.messages) for it in all_sent.values()] == [4, 5, 3, 3]
-    assert [it["type"] for it in all_sent["openai-responses"].messages[1:]] == [
+    assert [len(request.messages) for request in all_sent.values()] == [4, 5, 3, 3]
+    assert [other["type"] for other in all_sent["openai-responses"].messages[1:]] == [
         "function_call", "function_call", "function_call_output", "function_call_output",
     ]  # fmt: skip
     assert [block["id"] for block in all_sent["anthropic"].messages[1]["content"]] == ["call_0", "call_1"]
-    for provider, it in all_sent.items():
-        assert it.reasons["e3"] == ("asStored" if provider == "openai-responses" else "joined")
-        assert it.reasons["e4"] == it.reasons["e5"] == "asStored"
-        assert it.places["e3"] == (2 if provider == "openai-responses" else 1)
+    for provider, request in all_sent.items():
+        assert request.reasons["e3"] == ("asStored" if provider == "openai-responses" else "joined")
+        assert request.reasons["e4"] == request.reasons["e5"] == "asStored"
+        assert request.places["e3"] == (2 if provider == "openai-responses" else 1)
 
 
 @every_provider
@@ -129,26 +129,26 @@ def test_a_call_after_the_result_of_another_is_a_turn_of_its_own(provider: Provi
             tool_result("done", call=f"call_{n}"),
         )
     ]
-    it = sent(loaded(header(), user("Go"), *rounds), provider)
-    assert len(it.messages) == 5
-    assert set(it.reasons.values()) == {"asStored"}
+    request = sent(loaded(header(), user("Go"), *rounds), provider)
+    assert len(request.messages) == 5
+    assert set(request.reasons.values()) == {"asStored"}
 
 
 @every_provider
 def test_a_call_is_not_joined_to_one_that_was_aborted(provider: Provider) -> None:
     aborted = assistant([tool_call("read", {}, call="old")], stopReason="aborted")
-    it = sent(loaded(header(), user("Go"), assistant("Well"), aborted, assistant([CALL])), provider)
-    assert it.reasons["e3"] == "abortedTurn"
-    assert it.reasons["e4"] in ("callClosed", "joined")
+    request = sent(loaded(header(), user("Go"), assistant("Well"), aborted, assistant([CALL])), provider)
+    assert request.reasons["e3"] == "abortedTurn"
+    assert request.reasons["e4"] in ("callClosed", "joined")
 
 
 @every_provider
 def test_the_first_result_of_a_call_counts(provider: Provider) -> None:
     call = assistant([CALL])
     first, second = tool_result("one", call="call_1"), tool_result("two", call="call_1")
-    it = sent(loaded(header(), user("Go"), call, first, second), provider)
-    assert it.reasons["e4"] == "duplicateResult"
-    assert "two" not in str(it.messages)
+    request = sent(loaded(header(), user("Go"), call, first, second), provider)
+    assert request.reasons["e4"] == "duplicateResult"
+    assert "two" not in str(request.messages)
 
 
 @every_provider
@@ -158,19 +158,21 @@ def test_an_id_that_is_used_again_belongs_to_the_newer_call(provider: Provider) 
         for text in ("one", "two")
         for line in (user("Go"), assistant([CALL]), tool_result(text, call="call_1"))
     ]
-    it = sent(loaded(header(), *lines), provider)
-    written = str(it.messages)
+    request = sent(loaded(header(), *lines), provider)
+    written = str(request.messages)
     assert written.index("one") < written.index("two")
-    assert "duplicateResult" not in it.reasons.values()
+    assert "duplicateResult" not in request.reasons.values()
 
 
 @every_provider
 @pytest.mark.parametrize("stop", ["aborted", "error"])
 def test_a_failed_turn_goes_with_its_results(provider: Provider, stop: str) -> None:
     failed = assistant([{"type": "text", "text": "Let me"}, CALL], stopReason=stop)
-    it = sent(loaded(header(), user("Go"), failed, tool_result("x", call="call_1"), user("Again")), provider)
-    assert (it.reasons["e2"], it.reasons["e3"]) == ("abortedTurn", "resultOfAbortedTurn")
-    assert "Let me" not in str(it.messages)
+    request = sent(
+        loaded(header(), user("Go"), failed, tool_result("x", call="call_1"), user("Again")), provider
+    )
+    assert (request.reasons["e2"], request.reasons["e3"]) == ("abortedTurn", "resultOfAbortedTurn")
+    assert "Let me" not in str(request.messages)
 
 
 @every_provider
@@ -217,10 +219,10 @@ def test_messages_sent_before_stay_the_same_when_the_session_goes_on(provider: P
 )
 def test_an_id_is_kept_where_the_provider_takes_it(provider: Provider, call_id: str, *, kept: bool) -> None:
     call = tool_call("read", {}, call=call_id)
-    it = sent(loaded(header(), user("Go"), assistant([call]), tool_result("x", call=call_id)), provider)
-    assert (f"'{call_id}'" in str(it.messages)) is kept
-    assert (it.reasons["e2"] == "nameChanged") is not kept
-    assert "No result" not in str(it.messages)
+    request = sent(loaded(header(), user("Go"), assistant([call]), tool_result("x", call=call_id)), provider)
+    assert (f"'{call_id}'" in str(request.messages)) is kept
+    assert (request.reasons["e2"] == "nameChanged") is not kept
+    assert "No result" not in str(request.messages)
 
 
 def test_the_responses_api_gets_the_id_of_a_call_without_that_of_its_item() -> None:
@@ -228,9 +230,9 @@ def test_the_responses_api_gets_the_id_of_a_call_without_that_of_its_item() -> N
     log = loaded(
         header(), user("Go"), assistant([tool_call("read", {}, call=call_id)]), tool_result("x", call=call_id)
     )
-    it = sent(log, "openai-responses")
-    assert [item.get("call_id") for item in it.messages] == [None, "call_1", "call_1"]
-    assert it.reasons["e2"] == "nameChanged"
+    request = sent(log, "openai-responses")
+    assert [item.get("call_id") for item in request.messages] == [None, "call_1", "call_1"]
+    assert request.reasons["e2"] == "nameChanged"
 
 
 @every_provider
@@ -247,8 +249,8 @@ def test_a_tools_name_is_made_one_that_the_provider_takes(provider: Provider) ->
 @every_provider
 def test_a_call_without_a_name_is_left_out(provider: Provider) -> None:
     said = assistant([{"type": "text", "text": "ok"}, tool_call("", {}, call="c")])
-    it = sent(loaded(header(), user("Go"), said, user("?")), provider)
-    assert it.reasons["e2"] == "callLeftOut"
+    request = sent(loaded(header(), user("Go"), said, user("?")), provider)
+    assert request.reasons["e2"] == "callLeftOut"
 
 
 # --- thinking -----------------------------------------------------------------------------------------------------
@@ -264,9 +266,9 @@ def test_signed_thinking_goes_back_to_who_thought_it() -> None:
         "signature": "c2lnbmVk",
     }
     for other in ("openai", "openai-responses", "google"):
-        it = sent(log, other)
-        assert "Hm." not in str(it.messages)
-        assert it.reasons["e2"] == "thinkingLeftOut"
+        request = sent(log, other)
+        assert "Hm." not in str(request.messages)
+        assert request.reasons["e2"] == "thinkingLeftOut"
 
 
 def test_google_gets_its_thoughts_and_signatures_back() -> None:
@@ -327,7 +329,7 @@ def test_thinking_of_another_house_with_the_same_api_does_not_go_back() -> None:
         assistant([THOUGHT, {"type": "text", "text": "a"}], **CLAUDE), user("Go on"),
         assistant([THOUGHT, {"type": "text", "text": "b"}], **other), user("?"),
     )  # fmt: skip
-    blocks = [it["content"] for it in sent(log, "anthropic").messages if it["role"] == "assistant"]
+    blocks = [sent["content"] for sent in sent(log, "anthropic").messages if sent["role"] == "assistant"]
     assert [len(content) for content in blocks] == [1, 2], "the newest turn says who is asked"
 
 
@@ -337,9 +339,9 @@ def test_thinking_from_before_a_compaction_does_not_go_back_to_anthropic() -> No
         header(), user("One"), assistant(thinking, **CLAUDE), user("Two"), assistant(thinking, **CLAUDE),
         compaction("So far.", "e3"), user("Three"), assistant(thinking, **CLAUDE), user("Four"),
     )  # fmt: skip
-    it = sent(log, "anthropic")
-    assert it.reasons["e4"] == "thinkingLeftOut"
-    assert it.reasons["e7"] == "asStored"
+    request = sent(log, "anthropic")
+    assert request.reasons["e4"] == "thinkingLeftOut"
+    assert request.reasons["e7"] == "asStored"
 
 
 def test_thinking_from_before_a_change_of_the_system_prompt_does_not_go_back_to_anthropic() -> None:
@@ -348,15 +350,15 @@ def test_thinking_from_before_a_change_of_the_system_prompt_does_not_go_back_to_
         header(), message("system", "Be brief."), user("One"), assistant(thinking, **CLAUDE),
         message("system", "Be kind."), user("Two"), assistant(thinking, **CLAUDE), user("Three"),
     )  # fmt: skip
-    it = sent(log, "anthropic")
-    assert (it.reasons["e3"], it.reasons["e6"]) == ("thinkingLeftOut", "asStored")
+    request = sent(log, "anthropic")
+    assert (request.reasons["e3"], request.reasons["e6"]) == ("thinkingLeftOut", "asStored")
 
 
 def test_thinking_with_nothing_behind_it_does_not_go_back_to_anthropic() -> None:
     log = loaded(header(), user("Go"), assistant([THOUGHT], **CLAUDE), user("?"))
-    it = sent(log, "anthropic")
-    assert it.reasons["e2"] == "empty"
-    assert len(it.messages) == 1
+    request = sent(log, "anthropic")
+    assert request.reasons["e2"] == "empty"
+    assert len(request.messages) == 1
 
 
 # --- images -------------------------------------------------------------------------------------------------------
@@ -432,9 +434,9 @@ def test_images_of_an_error_stand_behind_it_for_anthropic() -> None:
     ],
 )
 def test_an_image_that_nobody_could_show_leaves_a_note(provider: Provider, image: dict[str, str]) -> None:
-    it = sent(loaded(header(), user([image])), provider)
-    assert "An image was here" in str(it.messages)
-    assert it.reasons["e1"] == "imageLeftOut"
+    request = sent(loaded(header(), user([image])), provider)
+    assert "An image was here" in str(request.messages)
+    assert request.reasons["e1"] == "imageLeftOut"
 
 
 def test_an_image_type_that_anthropic_does_not_take_leaves_a_note() -> None:
@@ -451,14 +453,14 @@ def test_an_image_type_that_anthropic_does_not_take_leaves_a_note() -> None:
     "content", ["", " \n", [], [{"type": "text", "text": ""}], [{"type": "odd"}], None, 7]
 )
 def test_a_message_that_says_nothing_is_out(provider: Provider, content: object) -> None:
-    it = sent(loaded(header(), user(content), user("Hi")), provider)
-    assert it.reasons["e1"] == "empty"
-    assert len(it.messages) == 1
+    request = sent(loaded(header(), user(content), user("Hi")), provider)
+    assert request.reasons["e1"] == "empty"
+    assert len(request.messages) == 1
 
 
 def test_turns_of_one_role_are_joined_where_roles_alternate() -> None:
     all_sent = sent_to_all(header(), user("One"), user("Two"), assistant("a"), assistant("b"))
-    assert [len(it.messages) for it in all_sent.values()] == [4, 4, 2, 2]
+    assert [len(request.messages) for request in all_sent.values()] == [4, 4, 2, 2]
     assert all_sent["anthropic"].messages[0]["content"] == [
         {"type": "text", "text": "One"},
         {"type": "text", "text": "Two"},
@@ -469,7 +471,7 @@ def test_turns_of_one_role_are_joined_where_roles_alternate() -> None:
 
 def test_a_conversation_that_begins_with_the_assistant_is_opened_by_the_user() -> None:
     all_sent = sent_to_all(header(), assistant("Welcome!"), user("Hi"))
-    assert [it.messages[0]["role"] for it in all_sent.values()] == [
+    assert [request.messages[0]["role"] for request in all_sent.values()] == [
         "assistant",
         "assistant",
         "user",
@@ -508,7 +510,7 @@ def test_half_a_surrogate_pair_is_replaced(provider: Provider) -> None:
 
 @every_provider
 def test_commands_files_and_notes_are_told_as_the_users_words(provider: Provider) -> None:
-    it = sent(
+    request = sent(
         loaded(
             header(),
             message("bashExecution", None, command="ls", output="a\nb", exitCode=2),
@@ -520,7 +522,7 @@ def test_commands_files_and_notes_are_told_as_the_users_words(provider: Provider
         ),
         provider,
     )
-    written = str(it.messages)
+    written = str(request.messages)
     for words in (
         "Ran `ls`",
         "Exit code: 2",
@@ -532,29 +534,31 @@ def test_commands_files_and_notes_are_told_as_the_users_words(provider: Provider
     ):
         assert words in written
     assert "Tried it" in written
-    assert set(it.reasons.values()) == {"asText"}
+    assert set(request.reasons.values()) == {"asText"}
 
 
 @every_provider
 def test_an_excluded_command_and_an_unknown_role_are_out(provider: Provider) -> None:
-    it = sent(
+    request = sent(
         loaded(
             header(), user("Hi"), message("bashExecution", None, command="env", excludeFromContext=True),
             message("telepathy", "?"), entry("message", message=7),
         ),
         provider,
     )  # fmt: skip
-    assert list(it.reasons.values()) == ["asStored", "excluded", "unknownRole", "notAMessage"]
+    assert list(request.reasons.values()) == ["asStored", "excluded", "unknownRole", "notAMessage"]
 
 
 @every_provider
 def test_a_compaction_is_told_before_what_it_keeps(provider: Provider) -> None:
-    it = sent(loaded(header(), user("Old"), user("Kept"), compaction("So far.", "e2"), user("New")), provider)
-    written = str(it.messages)
+    request = sent(
+        loaded(header(), user("Old"), user("Kept"), compaction("So far.", "e2"), user("New")), provider
+    )
+    written = str(request.messages)
     assert written.index("So far.") < written.index("Kept") < written.index("New")
     assert "Old" not in written
-    assert it.reasons["e1"] == "compactedAway"
-    assert it.reasons["e3"] == "compaction"
+    assert request.reasons["e1"] == "compactedAway"
+    assert request.reasons["e3"] == "compaction"
 
 
 # --- the system prompt ----------------------------------------------------------------------------------------------
@@ -567,10 +571,10 @@ def test_system_messages_are_the_system_prompt() -> None:
     )  # fmt: skip
     assert all_sent["anthropic"].system == "Be brief.\n\nBe kind.\n\nThere."
     assert all_sent["google"].system == {"parts": [{"text": "Be brief.\n\nBe kind.\n\nThere."}]}
-    assert [it["role"] for it in all_sent["openai"].messages] == ["system", "user", "system", "user"]
+    assert [other["role"] for other in all_sent["openai"].messages] == ["system", "user", "system", "user"]
     assert all_sent["openai"].places["e1"] == 0
     assert all_sent["anthropic"].places["e1"] is None
-    assert {it.reasons["e1"] for it in all_sent.values()} == {"systemPrompt"}
+    assert {request.reasons["e1"] for request in all_sent.values()} == {"systemPrompt"}
 
 
 def test_without_a_system_message_the_prompt_of_the_last_session_init_counts() -> None:
@@ -581,7 +585,7 @@ def test_without_a_system_message_the_prompt_of_the_last_session_init_counts() -
     assert all_sent["openai"].entry_ids == ["e2", "e3"]
     assert all_sent["anthropic"].system == "You test."
     assert all_sent["google"].system == {"parts": [{"text": "You test."}]}
-    assert {it.reasons["e2"] for it in all_sent.values()} == {"systemPrompt"}
+    assert {request.reasons["e2"] for request in all_sent.values()} == {"systemPrompt"}
     with_message = sent_to_all(header(), init, message("system", "Mine"), user("Hi"))
     assert with_message["anthropic"].system == "Mine"
     assert with_message["anthropic"].reasons["e1"] == "notForModel"
@@ -589,7 +593,7 @@ def test_without_a_system_message_the_prompt_of_the_last_session_init_counts() -
 
 def test_developer_messages_stay_developers_for_openai_and_are_the_users_elsewhere() -> None:
     all_sent = sent_to_all(header(), message("developer", "Mind the gap."), user("Hi"))
-    assert [it.messages[0]["role"] for it in all_sent.values()] == [
+    assert [request.messages[0]["role"] for request in all_sent.values()] == [
         "developer",
         "developer",
         "user",

@@ -27,7 +27,7 @@ def changed(log: bytes, title: str | None) -> bytes:
 
 
 @given(
-    st.text(max_size=600).map(lambda text: f"/{text}").filter(lambda it: it.isprintable()),
+    st.text(max_size=600).map(lambda text: f"/{text}").filter(lambda character: character.isprintable()),
     TITLES,
     TITLES,
     TITLES,
@@ -43,7 +43,7 @@ def test_titles_replace_each_other_in_place_and_nothing_else_changes(
         read = json.loads(now.split(b"\n")[0])
         assert title.startswith(read.get("title", "") if title else "")
         assert bool(read.get("title")) == bool(title)
-        assert {name: it for name, it in read.items() if name != "title"} == json.loads(header(cwd, None))
+        assert {name: item for name, item in read.items() if name != "title"} == json.loads(header(cwd, None))
         log = now
 
 

@@ -39,22 +39,24 @@ def exported(session: Imported, format: str) -> tuple[list[dict[str, Any]], Conv
 @pytest.mark.parametrize("lines", [GO, OPERATOR], ids=["go", "operator"])
 def test_a_linked_image_is_in_the_context_and_in_each_export(lines: list[dict[str, Any]]) -> None:
     session = imported(jsonl(*lines))
-    [message] = [it["message"] for it in entries(session) if it["type"] == "message"]
+    [message] = [entry["message"] for entry in entries(session) if entry["type"] == "message"]
     turn = agent.read_turn(json.dumps(message).encode(), 0)
     assert isinstance(turn, Turn)
-    assert [it.url for it in turn.parts if isinstance(it, Image)] == [URL]
+    assert [part.url for part in turn.parts if isinstance(part, Image)] == [URL]
     for format in ("go", "operator"):
         written, losses = exported(session, format)
-        assert not [it for it in losses.lost if "image" in it]
+        assert not [text for text in losses.lost if "image" in text]
         again = imported(jsonl(*written))
-        [back] = [it["message"] for it in entries(again) if it["type"] == "message"]
-        assert [image_url(it) for it in back["content"]] == [URL]
+        [back] = [entry["message"] for entry in entries(again) if entry["type"] == "message"]
+        assert [image_url(block) for block in back["content"]] == [URL]
 
 
 def test_the_files_have_the_link_where_their_programs_look_for_it() -> None:
-    go = next(it for it in exported(imported(jsonl(*OPERATOR)), "go")[0] if it["type"] == "message")
+    go = next(entry for entry in exported(imported(jsonl(*OPERATOR)), "go")[0] if entry["type"] == "message")
     assert go["message"]["content"] == [
         {"type": "image", "image": {"source": {"type": "url", "media_type": "", "data": URL}}}
     ]
-    operator = next(it for it in exported(imported(jsonl(*GO)), "operator")[0] if it["type"] == "message")
+    operator = next(
+        entry for entry in exported(imported(jsonl(*GO)), "operator")[0] if entry["type"] == "message"
+    )
     assert operator["message"]["contents"] == [{"type": "image", "images": [URL]}]

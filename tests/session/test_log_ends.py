@@ -39,15 +39,15 @@ def whole(data: bytes) -> tuple[info.SessionFacts, Tree, str]:
 
 
 KINDS: dict[str, Callable[..., logs.Line]] = {
-    "user": lambda it, **more: logs.user(f"prompt {it}", **more),
-    "assistant": lambda it, **more: logs.assistant(f"answer {it}", **more),
-    "call": lambda it, **more: logs.assistant([logs.tool_call("read", {"path": str(it)})], **more),
-    "result": lambda it, **more: logs.tool_result(f"result {it}", **more),
-    "label": lambda it, **more: logs.label("e1", f"label {it}", **more),
-    "title": lambda it, **more: logs.entry("session_info", name=f"title {it}", **more),
+    "user": lambda number, **more: logs.user(f"prompt {number}", **more),
+    "assistant": lambda number, **more: logs.assistant(f"answer {number}", **more),
+    "call": lambda number, **more: logs.assistant([logs.tool_call("read", {"path": str(number)})], **more),
+    "result": lambda number, **more: logs.tool_result(f"result {number}", **more),
+    "label": lambda number, **more: logs.label("e1", f"label {number}", **more),
+    "title": lambda number, **more: logs.entry("session_info", name=f"title {number}", **more),
     "empty title": lambda _, **more: logs.entry("session_info", name="", **more),
-    "model": lambda it, **more: logs.entry("model_change", provider="acme", modelId=str(it), **more),
-    "unknown": lambda it, **more: logs.entry("of_the_future", text=f"{it}", **more),
+    "model": lambda number, **more: logs.entry("model_change", provider="acme", modelId=str(number), **more),
+    "unknown": lambda number, **more: logs.entry("of_the_future", text=f"{number}", **more),
     "leaf": lambda _, **more: logs.leaf("e1", **more),
 }
 BAD = [b"", b"{", b"\xff\xfe", b'{"type":5}', b"[1]", b'{"type":"message","message":5,"id":"x5"}', b"\0\0\0"]

@@ -61,7 +61,7 @@ HEADERS: dict[Any, list[dict[str, Any]]] = {
     qwen: [],
     pi4: [{"kind": "header", "id": "s", "cwd": "/work"}],
 }
-WRITERS = pytest.mark.parametrize("line", list(HEADERS), ids=lambda it: it.__name__)
+WRITERS = pytest.mark.parametrize("line", list(HEADERS), ids=lambda line: line.__name__)
 
 
 def read(line: Any, *rest: dict[str, Any]) -> Imported:
@@ -69,7 +69,7 @@ def read(line: Any, *rest: dict[str, Any]) -> Imported:
 
 
 def problem_lines(line: Any, session: Imported) -> list[int]:
-    return [it.line - len(HEADERS[line]) for it in session.report.problems]
+    return [problem.line - len(HEADERS[line]) for problem in session.report.problems]
 
 
 @WRITERS
@@ -124,7 +124,7 @@ def test_lines_of_a_sub_agent_between_do_not_take_the_place_of_a_missing_parent(
     session = read(
         qwen, qwen("a", None), qwen("s1", None, **aside), qwen("b", "lost"), qwen("s2", "gone", **aside)
     )
-    parents = {it.id: it.parent_id for it in session.entries}
+    parents = {entry.id: entry.parent_id for entry in session.entries}
     assert (parents["b"], parents["s2"]) == ("a", "s1")
 
 
@@ -141,14 +141,16 @@ def test_every_line_is_placed_once_behind_its_parent_and_only_first_lines_become
         for number, (name, parent, chain) in enumerate(lines)
     ]
     placed = list(linking.in_order(linked))
-    assert sorted(it.linked.line.number for it in placed) == list(range(len(lines)))
+    assert sorted(entry.linked.line.number for entry in placed) == list(range(len(lines)))
     seen: set[int] = set()
-    for it in placed:
-        assert it.parent is None or it.parent.line.number in seen
-        seen.add(it.linked.line.number)
-        if it.parent is None and it.linked.parent is not None:
-            earlier = [other for other in linked[: it.linked.line.number] if other.chain == it.linked.chain]
+    for entry in placed:
+        assert entry.parent is None or entry.parent.line.number in seen
+        seen.add(entry.linked.line.number)
+        if entry.parent is None and entry.linked.parent is not None:
+            earlier = [
+                other for other in linked[: entry.linked.line.number] if other.chain == entry.linked.chain
+            ]
             assert not any(other.line.number in seen for other in earlier)
-            assert it.problem is not None
-        if it.problem is None and it.parent is not None:
-            assert it.parent.id == it.linked.parent
+            assert entry.problem is not None
+        if entry.problem is None and entry.parent is not None:
+            assert entry.parent.id == entry.linked.parent

@@ -24,9 +24,9 @@ RESULTS = st.fixed_dictionaries({
     "toolName": st.just("read"), "content": st.lists(text_blocks | images, max_size=2), "isError": st.booleans(),
 })  # fmt: skip
 ENTRIES = (
-    st.builds(lambda it: {"type": "message", "message": it}, MESSAGES | RESULTS)
-    | st.builds(lambda it: {"type": "compaction", "summary": it, "firstKeptEntryId": ""}, texts)
-    | st.builds(lambda it: {"type": "branch_summary", "fromId": "", "summary": it}, texts)
+    st.builds(lambda item: {"type": "message", "message": item}, MESSAGES | RESULTS)
+    | st.builds(lambda item: {"type": "compaction", "summary": item, "firstKeptEntryId": ""}, texts)
+    | st.builds(lambda item: {"type": "branch_summary", "fromId": "", "summary": item}, texts)
     | st.just({"type": "reset_boundary"})
     | st.just({"type": "context_edit", "targetId": "", "replacement": None})
 )
@@ -69,12 +69,14 @@ def test_pi_and_oh_my_pi_apply_the_compaction_themselves(agent: str) -> None:
 @settings(max_examples=60, deadline=None)
 @given(wholes(ENTRIES))
 def test_every_call_is_followed_by_its_result(whole: ExportedSession) -> None:
-    turns = [it.turn for it in native_conversation(whole, ConversionLosses(), accepts_data).turns]
+    turns = [
+        native_turn.turn for native_turn in native_conversation(whole, ConversionLosses(), accepts_data).turns
+    ]
     assert not turns or turns[0].role == "user"
     for number, turn in enumerate(turns):
         asked = [part.id for part in turn.parts if isinstance(part, Call)]
         after = turns[number + 1] if number + 1 < len(turns) else None
-        answered = [it.call_id for it in after.results] if after is not None else []
+        answered = [result.call_id for result in after.results] if after is not None else []
         assert asked == answered
         assert len(set(asked)) == len(asked)
 

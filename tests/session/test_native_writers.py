@@ -15,7 +15,7 @@ from support.logs import assistant, compaction, entry, label, leaf, tool_call, u
 from support.native_sessions import LINEAGE, THOUGHT, a_task, exported, native, with_added_text
 
 AGENTS = tuple(NATIVE_WRITERS)
-OTHERS = tuple(it for it in AGENTS if table.AGENTS[it].dialect != "pi")
+OTHERS = tuple(agent for agent in AGENTS if table.AGENTS[agent].dialect != "pi")
 """The agents whose formats are not the home format."""
 
 
@@ -26,8 +26,8 @@ def test_writing_a_session_twice_gives_the_same_bytes(agent: str) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_another_leaf_gives_a_session_with_another_id(agent: str) -> None:
-    ids = {NATIVE_WRITERS[agent].target(a_task(leaf=it)).session_id for it in ("e1", "e2", "e5")}
-    ids |= {NATIVE_WRITERS[agent].target(a_task(), generation=it).session_id for it in (0, 1)}
+    ids = {NATIVE_WRITERS[agent].target(a_task(leaf=name)).session_id for name in ("e1", "e2", "e5")}
+    ids |= {NATIVE_WRITERS[agent].target(a_task(), generation=name).session_id for name in (0, 1)}
     assert len(ids) == 4
 
 
@@ -60,7 +60,7 @@ def test_a_compaction_is_applied(agent: str) -> None:
         user("forgotten"), assistant("gone"), user("kept"), compaction("they met", "e3"), assistant("later")
     )
     lines, losses = native(agent, whole)
-    text = str([it.get("messages", it) for it in lines])  # without the title of OpenCode
+    text = str([line.get("messages", line) for line in lines])  # without the title of OpenCode
     assert "forgotten" not in str(lines)
     assert text.index("they met") < text.index("kept") < text.index("later")
     assert losses.lost["entry before a compaction"] == 2
@@ -127,7 +127,7 @@ def test_another_agent_is_not_told_what_the_first_one_added(agent: str) -> None:
         "reviewed",
         "from an extension",
     ]
-    assert [it for it in order if it in written] == order
+    assert [text for text in order if text in written] == order
     assert sorted(order, key=written.index) == order
     assert THOUGHT["thinking"] not in written
     kinds = {
@@ -136,7 +136,7 @@ def test_another_agent_is_not_told_what_the_first_one_added(agent: str) -> None:
     }  # fmt: skip
     prefix = "text that the agent added: "
     assert {
-        it.removeprefix(prefix): count for it, count in losses.lost.items() if it.startswith(prefix)
+        text.removeprefix(prefix): count for text, count in losses.lost.items() if text.startswith(prefix)
     } == kinds
     assert losses.lost["thinking"] == 1
 

@@ -111,14 +111,17 @@ def exported(session: Imported, losses: ConversionLosses) -> list[dict[str, Any]
 
 def test_every_field_of_a_file_of_operator_comes_back() -> None:
     losses = ConversionLosses()
-    found = {it["id"]: it for it in exported(imported(jsonl(*THEIRS)), losses)}
+    found = {item["id"]: item for item in exported(imported(jsonl(*THEIRS)), losses)}
     assert not losses.lost
     for line in THEIRS[1:]:
-        back = {name: it for name, it in found[line["id"]].items() if it is not None}
+        back = {name: item for name, item in found[line["id"]].items() if item is not None}
         if line["type"] == "model_change":
             assert back.pop("model") == "acme/one"  # beside what operator reads
         if line.get("message", {}).get("role") == "assistant" and not line["message"]["error"]:
-            line = {**line, "message": {name: it for name, it in line["message"].items() if name != "error"}}
+            line = {
+                **line,
+                "message": {name: item for name, item in line["message"].items() if name != "error"},
+            }
         if line["type"] == "message" and line["message"]["role"] == "tool":
             assert back["message"].pop("tool_name") == "unknown"
         assert back == line
@@ -143,7 +146,7 @@ def test_a_line_of_an_export_ends_only_where_it_ends_for_python_too() -> None:
 
 
 def is_read(line: dict[str, Any]) -> bool:
-    value = {name: it for name, it in line.items() if it is not None}
+    value = {name: item for name, item in line.items() if item is not None}
     texts = {
         "session": ["cwd"], "session_info": [], "label": ["target_id"], "leaf": [], "custom": ["custom_type"],
         "branch_summary": ["from_id", "summary"], "compaction": ["summary", "first_kept_entry_id"],
@@ -161,7 +164,7 @@ def is_read(line: dict[str, Any]) -> bool:
         return False
     if line["type"] == "thinking_level_change" and line["thinking_level"] not in LEVELS:
         return False
-    if line["type"] == "custom_message" and {it["type"] for it in line["content"]} - {"text", "image"}:
+    if line["type"] == "custom_message" and {block["type"] for block in line["content"]} - {"text", "image"}:
         return False
     return line["type"] != "message" or is_read_message(line["message"])
 
@@ -184,14 +187,14 @@ def is_read_message(message: dict[str, Any]) -> bool:
         usage = message.get("usage", {})
         if message.get("stop_reason", "stop") not in STOPS or not isinstance(message.get("error", ""), str):
             return False
-    if not all(isinstance(it, int) for name, it in usage.items() if name.endswith("_tokens")):
+    if not all(isinstance(item, int) for name, item in usage.items() if name.endswith("_tokens")):
         return False
     if not isinstance(usage.get("cost", {}), dict):
         return False
     contents = message.get("contents", [])
-    if role == "custom" and {it["type"] for it in contents} - {"text", "image"}:
+    if role == "custom" and {content["type"] for content in contents} - {"text", "image"}:
         return False
-    return all(is_read_block(it) for it in contents)
+    return all(is_read_block(content) for content in contents)
 
 
 def is_read_block(block: dict[str, Any]) -> bool:
@@ -204,7 +207,7 @@ def is_read_block(block: dict[str, Any]) -> bool:
         case "tool_result":
             return isinstance(block["content"], str) and isinstance(block["metadata"], dict)
         case "image":
-            return all(isinstance(it, str) for it in block["images"])
+            return all(isinstance(image, str) for image in block["images"])
     return False
 
 
@@ -257,9 +260,9 @@ def test_operator_reads_every_line_of_an_export_whatever_the_session_holds(
     found: list[dict[str, Any]],
 ) -> None:
     made: list[dict[str, Any]] = []
-    for number, it in enumerate(found):
+    for number, item in enumerate(found):
         above = made[-1]["id"] if made else None
-        made.append({**it, "id": f"e{number}", "parentId": above, "timestamp": time_of(number)})
+        made.append({**item, "id": f"e{number}", "parentId": above, "timestamp": time_of(number)})
     whole = ExportedSession(
         "session-1", time_of(0), "/w", "T", (), None, made, made[0]["id"] if made else None
     )
@@ -275,7 +278,7 @@ def test_a_reason_why_an_answer_stopped_that_operator_has_no_word_for_is_named(s
     whole = ExportedSession("session-1", time_of(0), "/w", "T", (), None, [entry], "e0")
     lines = WRITERS["operator"](whole, losses).decode().splitlines()
     assert all(is_read(json.loads(line)) for line in lines)
-    assert any(it.startswith("the reason why an answer stopped: ") for it in losses.lost)
+    assert any(text.startswith("the reason why an answer stopped: ") for text in losses.lost)
 
 
 @pytest.mark.parametrize("stop", ["toolUse", "aborted", "error", "length", "stop"])

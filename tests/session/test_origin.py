@@ -56,7 +56,7 @@ def test_an_agent_that_is_named_wins_over_the_format() -> None:
 def test_a_session_that_oh_my_pi_wrote_names_it(file: str, agent: str) -> None:
     data = (PEERS / file).read_bytes()
     read = home.read(Source(name=file, data=data, modified="2026-01-01T00:00:00.000Z"))
-    tree = tree_of(*(msgspec.json.decode(it.line) for it in read.entries))
+    tree = tree_of(*(msgspec.json.decode(entry.line) for entry in read.entries))
     assert tree.origin is not None
     assert tree.origin.agent == agent
 

@@ -230,7 +230,7 @@ def test_a_page_that_is_given_up_does_not_block_the_next_one() -> None:
         ],
         [message("assistant", "words"), message("assistant", ""), message("assistant", ["odd"])],
         [assistant("", stopReason="error"), entry("message", message=5), message("assistant", None)],
-        [entry("custom_message", customType="c", content="x", display=it) for it in (True, False)],
+        [entry("custom_message", customType="c", content="x", display=name) for name in (True, False)],
         [
             assistant(
                 [{"type": "toolCall", "id": "c", "name": "x", "arguments": {"type": "text", "text": "no"}}]

@@ -26,7 +26,9 @@ def view(session: Loaded, filter: Filter = "default", *, open: Open = FOLDED, **
 
 def drawn(page: TreePage) -> list[str]:
     """The rows as gutter, id and number of hidden rows."""
-    return [f"{it.gutter}{it.id}" + f" ({it.hidden_count})" * bool(it.hidden_count) for it in page.nodes]
+    return [
+        f"{node.gutter}{node.id}" + f" ({node.hidden_count})" * bool(node.hidden_count) for node in page.nodes
+    ]
 
 
 FORKED = loaded(
@@ -44,11 +46,11 @@ def test_an_open_branch_is_a_line_of_its_own() -> None:
     page = view(FORKED, open=Open(rows=frozenset([FORKED.row("e3")])))
     assert drawn(page) == ["e1", "e2", "+e3", "|e4", "'e7", "e5", "e6"]
     assert page.opened == {FORKED.row("e3")}
-    assert [(it.id, it.parent_id, it.depth, it.indent, it.child_count) for it in page.nodes] == [
+    assert [(node.id, node.parent_id, node.depth, node.indent, node.child_count) for node in page.nodes] == [
         ("e1", None, 0, 0, 1), ("e2", "e1", 1, 0, 3), ("e3", "e2", 2, 1, 1), ("e4", "e3", 3, 1, 0),
         ("e7", "e2", 2, 1, 0), ("e5", "e2", 2, 0, 1), ("e6", "e5", 3, 0, 0),
     ]  # fmt: skip
-    assert [it.id for it in page.nodes if it.on_path] == ["e1", "e2", "e5", "e6"]
+    assert [node.id for node in page.nodes if node.on_path] == ["e1", "e2", "e5", "e6"]
 
 
 def test_branches_in_an_open_branch_are_folded_too() -> None:
@@ -66,7 +68,7 @@ def test_a_line_follows_the_branch_with_the_newest_entry_where_no_branch_is_on_t
         user("went on", parent="e2"), leaf("e1"),
     )  # fmt: skip
     assert drawn(view(session)) == ["e1", "'e3", "e2", "e4"]
-    assert [it.id for it in view(session).nodes if it.on_path] == ["e1"]
+    assert [node.id for node in view(session).nodes if node.on_path] == ["e1"]
 
 
 def test_of_several_roots_the_one_with_the_leaf_has_no_indentation() -> None:
@@ -118,7 +120,7 @@ def test_gutters_of_many_nested_branches_are_short() -> None:
     session = loaded(header(), *lines, leaf("e1"), user("leaf", parent="e1"))
     page = view(session, open=ALL)
     assert len(page.nodes) == len(lines) + 1
-    assert max(len(it.gutter) for it in page.nodes) <= MAX_COLUMNS
+    assert max(len(node.gutter) for node in page.nodes) <= MAX_COLUMNS
 
 
 def test_a_page_reads_only_its_own_rows() -> None:
@@ -139,7 +141,7 @@ class Naive:
     def __post_init__(self) -> None:
         self.parents = naive_parents(self.session.tree)
         whole = steps.run(tree_rows(self.session.tree, Outline(), self.session.read, filter=self.filter))
-        self.visible = {it.seq for it in whole.nodes}
+        self.visible = {node.seq for node in whole.nodes}
         self.path: set[int] = set()
         row = self.session.tree.leaf
         while row != NONE:
@@ -157,7 +159,10 @@ class Naive:
         if children:
             followed = max(
                 children,
-                key=lambda it: (it in self.path, max(self.visible.intersection(self._below(it)), default=0)),
+                key=lambda child: (
+                    child in self.path,
+                    max(self.visible.intersection(self._below(child)), default=0),
+                ),
             )
             children.remove(followed)
             children.append(followed)
@@ -166,7 +171,12 @@ class Naive:
     def _below(self, row: int) -> list[int]:
         return [
             row,
-            *(it for child, parent in self.parents.items() if parent == row for it in self._below(child)),
+            *(
+                number
+                for child, parent in self.parents.items()
+                if parent == row
+                for number in self._below(child)
+            ),
         ]
 
     def _tops(self, row: int) -> list[int]:
@@ -204,7 +214,10 @@ class Naive:
 
 
 def shown(page: TreePage) -> list[tuple[str, str, str | None, int, int, int]]:
-    return [(it.id, it.gutter, it.parent_id, it.depth, it.indent, it.hidden_count) for it in page.nodes]
+    return [
+        (node.id, node.gutter, node.parent_id, node.depth, node.indent, node.hidden_count)
+        for node in page.nodes
+    ]
 
 
 filters = st.sampled_from(["default", "userOnly", "all"])
@@ -222,11 +235,12 @@ def test_a_layout_agrees_with_a_naive_one(lines: list[Line], filter: Filter, dat
     page = view(session, filter, open=open)
     assert shown(page) == Naive(session, filter, open).rows
     visible = {
-        it.id: it for it in steps.run(tree_rows(session.tree, Outline(), session.read, filter=filter)).nodes
+        node.id: node
+        for node in steps.run(tree_rows(session.tree, Outline(), session.read, filter=filter)).nodes
     }
     assert all(
-        (it.child_count, it.on_path) == (visible[it.id].child_count, visible[it.id].on_path)
-        for it in page.nodes
+        (node.child_count, node.on_path) == (visible[node.id].child_count, visible[node.id].on_path)
+        for node in page.nodes
     )
 
 
@@ -264,7 +278,7 @@ def test_a_layout_of_a_growing_session_equals_one_that_is_computed_at_once(
     open = opens(data, len(before))
     view(session, open=open, outline=outline)
     for number, line in enumerate(after, len(before) + 1):
-        parent = data.draw(st.none() | st.integers(1, number - 1).map(lambda it: f"e{it}"))
+        parent = data.draw(st.none() | st.integers(1, number - 1).map(lambda index: f"e{index}"))
         new = line | {"id": f"e{number}", "parentId": parent}
         data_of_line = log(new)
         session.data += data_of_line

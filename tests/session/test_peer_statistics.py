@@ -68,4 +68,6 @@ def test_shares_of_models_are_those_of_pi(file: str) -> None:
         model or "Tools/summaries": (pytest.approx(share.cost.total), share.tokens.total)
         for model, share in tally(file).models.items()
     }
-    assert {it["key"]: (it["cost"], it["tokens"]) for it in RECORDED[file]["pi"]["models"]} == shares
+    assert {
+        model["key"]: (model["cost"], model["tokens"]) for model in RECORDED[file]["pi"]["models"]
+    } == shares

@@ -130,7 +130,7 @@ def test_a_session_is_summed_up() -> None:
         entry("leaf", targetId="e1"), entry("compaction", summary="s", firstKeptEntryId="e1", tokensBefore=1),
         entry("of_a_later_version"),
     ],
-    ids=lambda it: str(it["type"]),
+    ids=lambda last: str(last["type"]),
 )  # fmt: skip
 def test_every_type_of_entry_makes_a_session_newer(last: Line) -> None:
     before = facts(header(), user("q"), assistant("a"))

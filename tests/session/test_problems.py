@@ -73,7 +73,7 @@ def test_entries_that_do_not_hang_together_have_a_kind_and_a_line(
     lines: list[Line | bytes], expected: list[tuple[str, int]]
 ) -> None:
     found = loaded(header(), *lines).tree.problems
-    assert [(it.kind, it.line) for it in found] == expected
+    assert [(problem.kind, problem.line) for problem in found] == expected
 
 
 def test_a_loop_of_parents_is_one_problem_at_its_last_line() -> None:
@@ -84,9 +84,12 @@ def test_a_loop_of_parents_is_one_problem_at_its_last_line() -> None:
         user("3", parent="e2"),
         user("on", parent="e2"),
     )
-    assert [(it.kind, it.line) for it in around.tree.problems] == [("parentCycle", 4)]
+    assert [(problem.kind, problem.line) for problem in around.tree.problems] == [("parentCycle", 4)]
     twice = loaded(header(), user("1"), b'{"type":"custom","id":"e1","parentId":"e1"}\n')
-    assert [(it.kind, it.line) for it in twice.tree.problems] == [("duplicateEntryId", 3), ("parentCycle", 3)]
+    assert [(problem.kind, problem.line) for problem in twice.tree.problems] == [
+        ("duplicateEntryId", 3),
+        ("parentCycle", 3),
+    ]
 
 
 def test_parents_that_come_later_make_no_loop() -> None:
@@ -96,7 +99,7 @@ def test_parents_that_come_later_make_no_loop() -> None:
 
 def test_problems_come_in_the_order_of_the_log_and_the_last_says_that_there_are_more() -> None:
     lines: list[Line | bytes] = [user("q", parent="gone"), b"{broken\n", user("r", parent="lost")]
-    assert [(it.kind, it.line) for it in loaded(header(), *lines).tree.problems] == [
+    assert [(problem.kind, problem.line) for problem in loaded(header(), *lines).tree.problems] == [
         ("missingParent", 2), ("damagedLine", 3), ("missingParent", 4),
     ]  # fmt: skip
     many = loaded(header(), user("q", parent="gone"), *[b"{broken\n"] * (MAX_PROBLEMS + 5)).tree.problems
@@ -108,7 +111,10 @@ def test_every_kind_has_its_sentence() -> None:
 
 
 def found_in(data: bytes) -> list[tuple[str, int]]:
-    return [(it.kind, it.line) for it in log_problems(len(data), lambda start, end: data[start:end])]
+    return [
+        (problem.kind, problem.line)
+        for problem in log_problems(len(data), lambda start, end: data[start:end])
+    ]
 
 
 def test_a_log_can_be_looked_through_without_opening_it() -> None:

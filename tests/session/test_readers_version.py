@@ -36,8 +36,8 @@ def output_of(dialect: str, *, growing: bool) -> list[object]:
     report = read.report
     return [
         read.dialect, read.source_id, read.timestamp, read.cwd, read.title, read.tags, read.parent_source, read.leaf,
-        [it.line for it in read.entries], report.converted, report.preserved, report.held_back_count,
-        [(it.line, it.message) for it in report.problems],
+        [entry.line for entry in read.entries], report.converted, report.preserved, report.held_back_count,
+        [(problem.line, problem.message) for problem in report.problems],
     ]  # fmt: skip
 
 

@@ -38,14 +38,14 @@ def read_on(dialect: str, data: bytes, cuts: Cuts) -> tuple[list[ImportedEntry],
         if not found and not result.conversation_count and start < len(lines):
             reader, start = make(source(True), None), 0
             continue
-        found += [it for it in result.entries if it.id not in {old.id for old in found}]
+        found += [entry for entry in result.entries if entry.id not in {old.id for old in found}]
         if is_stored and (state := reader.state()) is not None:
             reader = make(source(True), state)
     return found, result
 
 
 def lasts(entries: Sequence[ImportedEntry]) -> dict[str, tuple[str | None, bytes]]:
-    return {it.id: (it.parent_id, it.line) for it in entries}
+    return {entry.id: (entry.parent_id, entry.line) for entry in entries}
 
 
 def check(dialect: str, data: bytes, cuts: Cuts) -> None:
@@ -54,8 +54,10 @@ def check(dialect: str, data: bytes, cuts: Cuts) -> None:
         Source("session.jsonl", data, WRITTEN_AT, True, {"sourcePath": "/work/session.jsonl"})
     )
     assert lasts(found) == lasts(anew.entries)
-    spoken = {it.id for it in anew.entries[1 : anew.conversation_count + 1]}
-    assert [it.id for it in found if it.id in spoken] == [it.id for it in anew.entries if it.id in spoken]
+    spoken = {entry.id for entry in anew.entries[1 : anew.conversation_count + 1]}
+    assert [entry.id for entry in found if entry.id in spoken] == [
+        entry.id for entry in anew.entries if entry.id in spoken
+    ]
     assert last.leaf == anew.leaf
     assert last.source_id == anew.source_id
 
@@ -88,7 +90,7 @@ def test_a_small_session_with_one_of_each_thing_is_read_on(dialect: str, where: 
 @given(dropped=st.sets(st.integers(0, 200), max_size=12), where=cuts)
 def test_a_session_that_lacks_lines_is_read_on(dropped: set[int], where: Cuts) -> None:
     """The children of lines that were never written are below the lines before them, wherever the file is cut."""
-    lines = [it for number, it in enumerate(SESSIONS["claude-code"](10)) if number not in dropped]
+    lines = [item for number, item in enumerate(SESSIONS["claude-code"](10)) if number not in dropped]
     check("claude-code", jsonl(*lines), where)
 
 
@@ -96,9 +98,9 @@ def test_a_session_that_lacks_lines_is_read_on(dropped: set[int], where: Cuts) -
 @given(data=st.data())
 def test_a_part_of_a_file_of_any_agent_gives_entries_of_the_whole(name: str, data: Any) -> None:
     content = jsonl(*FILES[name])
-    whole = {it.id: it.parent_id for it in imported(content).entries}
+    whole = {entry.id: entry.parent_id for entry in imported(content).entries}
     part = content[: data.draw(st.integers(1, len(content)))]
     if known.detect(part) is not None:
         so_far = imported(part, growing=True)
         if so_far.conversation_count:
-            assert {it.id: it.parent_id for it in so_far.entries}.items() <= whole.items()
+            assert {entry.id: entry.parent_id for entry in so_far.entries}.items() <= whole.items()

@@ -26,11 +26,13 @@ def accepting(data: bytes) -> list[str]:
     """The formats that recognize a file, each asked by itself."""
     first, whole = first_objects(data), value_of(data)
     return [
-        it.name
-        for it in known.DIALECTS.values()
-        if it.detect(first)
-        or (isinstance(whole, dict) and it.detect_document is not None and it.detect_document(whole))
-        or (isinstance(whole, list) and it.detect_array is not None and it.detect_array(whole))
+        dialect.name
+        for dialect in known.DIALECTS.values()
+        if dialect.detect(first)
+        or (
+            isinstance(whole, dict) and dialect.detect_document is not None and dialect.detect_document(whole)
+        )
+        or (isinstance(whole, list) and dialect.detect_array is not None and dialect.detect_array(whole))
     ]
 
 

@@ -40,9 +40,9 @@ def test_tags_say_which_sessions_are_looked_at_and_counted() -> None:
 def test_kept_sessions_are_newer_than_deleted_ones_and_as_many_as_allowed(
     times: list[float], max_age: float | None, max_sessions: int | None
 ) -> None:
-    known = [RetentionCandidate(str(number), it, ()) for number, it in enumerate(times)]
-    gone = {int(it.name) for it in due(known, Policy(max_age, max_sessions), NOW)}
-    stays = [it for number, it in enumerate(times) if number not in gone]
-    assert all(times[it] <= min(stays, default=NOW) for it in gone)
+    known = [RetentionCandidate(str(number), time, ()) for number, time in enumerate(times)]
+    gone = {int(due.name) for due in due(known, Policy(max_age, max_sessions), NOW)}
+    stays = [time for number, time in enumerate(times) if number not in gone]
+    assert all(times[number] <= min(stays, default=NOW) for number in gone)
     assert max_sessions is None or len(stays) <= max_sessions
-    assert max_age is None or all(NOW - it <= max_age for it in stays)
+    assert max_age is None or all(NOW - stay <= max_age for stay in stays)

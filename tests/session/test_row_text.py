@@ -78,10 +78,10 @@ def test_the_text_of_a_failed_turn_stands_behind_its_error_and_is_not_repeated()
 
 @given(st.text(alphabet="ab *`~[]()#>-_!\n", max_size=80))
 def test_no_word_is_lost_or_moved(text: str) -> None:
-    kept = [it for it in without_markdown(text, 1_000) if it in "ab"]
-    dropped_targets = [it for it in text if it in "ab"]
+    kept = [text for text in without_markdown(text, 1_000) if text in "ab"]
+    dropped_targets = [text for text in text if text in "ab"]
     iterator = iter(dropped_targets)
-    assert all(it in iterator for it in kept)
+    assert all(part in iterator for part in kept)
     if "](" not in text and "```" not in text and "~~~" not in text:
         assert kept == dropped_targets
 

@@ -91,7 +91,7 @@ def test_a_decision_may_bring_the_time_it_was_made() -> None:
 
 def test_an_eleventh_decision_takes_the_place_of_the_first() -> None:
     state = state_of(*decided(11))
-    assert [it.decision for it in state.decisions] == [f"d{number}" for number in range(2, 12)]
+    assert [decision.decision for decision in state.decisions] == [f"d{number}" for number in range(2, 12)]
     assert (state.decision_count, state.pruned) == (11, False)
 
 
@@ -113,7 +113,7 @@ def test_a_pruned_state_is_not_pruned_by_itself_again() -> None:
 
 def test_pruning_keeps_the_newest_decisions_and_resets_their_count() -> None:
     state = state_of(*decided(5), updated(compress=RecordedLimits(max_decisions=2)))
-    assert [it.decision for it in state.decisions] == ["d4", "d5"]
+    assert [decision.decision for decision in state.decisions] == ["d4", "d5"]
     assert (state.decision_count, state.pruned, state.last_pruned_at) == (0, True, time_of(6))
 
 
@@ -282,7 +282,7 @@ class Nova:
 
     def as_state(self, updated_at: str | None) -> BranchState:
         return BranchState(
-            plan=self.said["plan"], decisions=[RecordedDecision(*it) for it in self.decisions],
+            plan=self.said["plan"], decisions=[RecordedDecision(*decision) for decision in self.decisions],
             artifacts=self.artifacts, tokens_used=self.tokens, turn_count=self.turns,
             decision_count=self.decision_count, total_tokens=self.total_tokens, task_count=self.tasks,
             model=self.said["model"], agent_name=self.said["agent"], pruned=self.said["pruned"],
@@ -315,7 +315,11 @@ def _trees(draw: st.DrawFn) -> Loaded:
     """Sessions with branches, labels and moves of the leaf; half of them with tags in their header."""
     lines: list[Line] = [header(tags=["first"]) if draw(st.booleans()) else header()]
     for number, line in enumerate(draw(st.lists(_lines, min_size=1, max_size=14)), 1):
-        above = draw(st.sampled_from([f"x{it}" for it in range(1, number)] + [None])) if number > 1 else None
+        above = (
+            draw(st.sampled_from([f"x{number}" for number in range(1, number)] + [None]))
+            if number > 1
+            else None
+        )
         lines.append(line | {"id": f"x{number}", "parentId": above})
         if draw(st.integers(0, 5)) == 0:
             lines.append(label(f"x{number}", "here", id=f"l{number}", parent=f"x{number}"))

@@ -46,7 +46,7 @@ def test_a_program_wrote_all_of_it(text: str) -> None:
     assert typed_words.added_to(text)
 
 
-@pytest.mark.parametrize("text", [it for it in ADDED if it.endswith((">", "]"))])
+@pytest.mark.parametrize("text", [text for text in ADDED if text.endswith((">", "]"))])
 def test_the_person_typed_what_is_before_and_after_it(text: str) -> None:
     assert typed_words.typed(f"{text}\nrename the parser") == "rename the parser"
     if text.startswith("<"):
@@ -75,7 +75,7 @@ def test_elements_nest_and_may_mention_their_own_tag() -> None:
     assert typed_words.typed("<skill>the tag <skill> begins one</skill>\ngo\n<skill>d</skill>") == "go"
 
 
-elements = st.lists(st.sampled_from([it for it in ADDED if it.startswith("<") and it.endswith(">")]))
+elements = st.lists(st.sampled_from([text for text in ADDED if text.startswith("<") and text.endswith(">")]))
 
 
 @given(st.text("words of a person.\n", min_size=1), elements, elements)
@@ -109,7 +109,7 @@ def test_hostile_text_takes_a_time_in_proportion_to_its_length(piece: str) -> No
 
 
 def first_prompt(*texts: Any) -> str | None:
-    session = Loaded(log(header(), *(user(it) for it in texts)))
+    session = Loaded(log(header(), *(user(text) for text in texts)))
     return info.summarize(session.tree, session.read).first_prompt
 
 
@@ -127,14 +127,15 @@ def test_a_command_is_the_first_prompt_only_if_there_is_no_other() -> None:
 
 
 def test_the_row_of_a_message_shows_the_words_or_names_what_was_added() -> None:
-    assert [row_text.row_text(user(it), 80) for it in (f"{OPENED}\n**go** on", REVIEW, f"{REMINDER}{REMINDER}")] == [
+    texts = (f"{OPENED}\n**go** on", REVIEW, f"{REMINDER}{REMINDER}")
+    assert [row_text.row_text(user(text), 80) for text in texts] == [
         "go on", "/review the parser", "[system-reminder]",
     ]  # fmt: skip
 
 
 def test_a_search_finds_the_words_and_not_what_was_added() -> None:
-    found = [search_text.text_of(user(it)) for it in (f"{OPENED}\ngo on", REVIEW, REMINDER)]
-    assert [it and it.text for it in found] == ["go on", "/review the parser", None]
+    found = [search_text.text_of(user(text)) for text in (f"{OPENED}\ngo on", REVIEW, REMINDER)]
+    assert [text and text.text for text in found] == ["go on", "/review the parser", None]
 
 
 def test_the_summary_of_another_session_is_no_title_of_claude_code() -> None:

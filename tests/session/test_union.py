@@ -81,7 +81,7 @@ def merged(here: Copy, there: Copy) -> tuple[list[bytes], list[bytes], list[byte
     own = own_lines(*keys), own_lines(*reversed(keys))
     assert not own[0].refused
     mine, theirs = (
-        [copy.lines[seq - 1] for seq in it.seqs] for copy, it in zip((here, there), own, strict=True)
+        [copy.lines[seq - 1] for seq in own.seqs] for copy, own in zip((here, there), own, strict=True)
     )
     common = [tags for row, line in enumerate(here.lines, 1)
               if row not in own[0].seqs and (tags := tags_in(line)) is not None]  # fmt: skip

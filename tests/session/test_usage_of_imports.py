@@ -16,9 +16,9 @@ def test_each_stored_answer_has_a_usage(name: str) -> None:
     session = imported((DATA / name).read_bytes())
     log = imported_log.new_log(session, "session-1", "/work").log
     entries = [json.loads(line) for line in log.splitlines()[1:]]
-    answers = [it["message"] for it in entries if it.get("message", {}).get("role") == "assistant"]
+    answers = [entry["message"] for entry in entries if entry.get("message", {}).get("role") == "assistant"]
     assert answers
-    assert all(isinstance(it["usage"]["cost"]["total"], int | float) for it in answers)
+    assert all(isinstance(answer["usage"]["cost"]["total"], int | float) for answer in answers)
     losses = ConversionLosses()
     to_go(
         ExportedSession("session-1", session.timestamp, "/w", None, (), None, entries, session.leaf), losses
@@ -28,11 +28,13 @@ def test_each_stored_answer_has_a_usage(name: str) -> None:
 
 def test_a_line_of_pi_is_copied_as_it_is() -> None:
     session = imported((DATA / "pi.jsonl").read_bytes())
-    assert all(imported_log.with_usage(it, "pi") == it.line for it in session.entries)
+    assert all(imported_log.with_usage(entry, "pi") == entry.line for entry in session.entries)
 
 
 def test_a_usage_that_was_recorded_stays() -> None:
     session = imported(json.dumps(OPENCODE).encode())
-    answers = [it for it in session.entries if it.role == "assistant" and b'"usage"' in it.line]
+    answers = [entry for entry in session.entries if entry.role == "assistant" and b'"usage"' in entry.line]
     assert answers
-    assert [imported_log.with_usage(it, "opencode") for it in answers] == [it.line for it in answers]
+    assert [imported_log.with_usage(answer, "opencode") for answer in answers] == [
+        answer.line for answer in answers
+    ]

@@ -42,7 +42,7 @@ def test_a_text_is_one_clean_line_and_unspaced_scripts_are_parted() -> None:
 def test_a_control_character_separates_words(control: str) -> None:
     if control != "\x1b":  # it begins a terminal code
         assert searchable(f"heron{control}ouzel", 99) == "heron ouzel"
-    assert [it.words for it in phrases(f"heron{control}ouzel")] in (
+    assert [phrase.words for phrase in phrases(f"heron{control}ouzel")] in (
         [("heron",), ("ouzel",)],
         [("heron", "ouzel")],
     )

@@ -45,9 +45,9 @@ def test_a_file_of_the_go_library_with_a_damaged_line_stays_one(broken: dict[str
 
 def test_a_log_with_parents_below_a_header_of_version_1_is_a_tree_and_says_so() -> None:
     log = Loaded(jsonl(*lines("parentId")))
-    parents = {it["id"]: it["parentId"] for it in log.entries()}
+    parents = {entry["id"]: entry["parentId"] for entry in log.entries()}
     assert parents == PARENTS
-    assert [it.kind for it in log.tree.problems] == ["damagedHeader"]
+    assert [problem.kind for problem in log.tree.problems] == ["damagedHeader"]
     assert not log.tree.damaged
     session = imported(jsonl(*lines("parentId")))
     assert {name: parent for name, parent, _ in tree(session)} == PARENTS
@@ -56,12 +56,12 @@ def test_a_log_with_parents_below_a_header_of_version_1_is_a_tree_and_says_so() 
 
 def test_entries_without_ids_are_still_those_of_version_1() -> None:
     old = [
-        {name: it for name, it in line.items() if name not in ("id", "parentId")}
+        {name: item for name, item in line.items() if name not in ("id", "parentId")}
         for line in lines("parentId")[1:]
     ]
     log = Loaded(jsonl(HEADER, *old))
     assert log.tree.version == 1
-    assert len({it["parentId"] for it in log.entries()}) == 4
+    assert len({entry["parentId"] for entry in log.entries()}) == 4
     assert not log.tree.problems
 
 
@@ -77,7 +77,7 @@ async def test_an_append_to_such_a_log_rewrites_nothing(tmp_path: Path) -> None:
     after = file.read_bytes()
     assert after.startswith(before)
     assert json.loads(after[len(before) :].splitlines()[0])["parentId"] == "d"
-    assert sorted(it.name for it in file.parent.iterdir() if it.suffix == ".bak") == []
+    assert sorted(file.name for file in file.parent.iterdir() if file.suffix == ".bak") == []
 
 
 @pytest.mark.parametrize("growing", [True, False])
