@@ -67,7 +67,7 @@ def test_an_empty_file_is_restored(before: str) -> None:
 
 
 def test_a_hook_that_was_moved_into_a_group_of_the_user_is_found() -> None:
-    handlers = [{"type": "command", "command": it} for it in ("mine", COMMAND)]
+    handlers = [{"type": "command", "command": text} for text in ("mine", COMMAND)]
     text = json.dumps({"hooks": {"Stop": [{"matcher": "x", "hooks": handlers}]}})
     assert plain(without_hooks(text, "", COMMAND)) == {
         "hooks": {"Stop": [{"matcher": "x", "hooks": handlers[:1]}]}

@@ -16,7 +16,7 @@ def test_a_block_that_is_added_and_removed_leaves_every_byte_as_it_was(text: str
     assert without_block(after, text) == text
 
 
-@given(TEXTS.map(lambda it: it + "\n"), TEXTS, TEXTS)
+@given(TEXTS.map(lambda text: text + "\n"), TEXTS, TEXTS)
 def test_lines_before_and_after_the_block_stay(text: str, before: str, after: str) -> None:
     edited = before + "\n" + with_block(text, "x\n") + after
     assert without_block(edited, text) == before + "\n" + text + after

@@ -21,4 +21,4 @@ def test_setup_counts_the_files_that_following_reads(tmp_path: Path) -> None:
     [found] = found_agents(environ)
     assert (found.agent.name, found.files, found.size) == ("codex", 3, 12)
     counted = sources_of(AGENTS["codex"], environ).census().sources.values()
-    assert (found.files, found.size) == (len(counted), sum(it.size for it in counted))
+    assert (found.files, found.size) == (len(counted), sum(status.size for status in counted))
