@@ -103,7 +103,7 @@ async def test_a_file_takes_the_place_of_a_damaged_blob(tmp_path: Path) -> None:
         assert (await store.blobs.put_file(str(blobs_in(tmp_path) / "new"), HASH)).created
         assert store.blobs.read(HASH) == DATA
     assert names_in(blobs_in(tmp_path)) == {HASH}
-    assert [it.read_bytes() for it in (tmp_path / "data/trash").glob(f"blobs-damaged-*/{HASH}")] == [
+    assert [path.read_bytes() for path in (tmp_path / "data/trash").glob(f"blobs-damaged-*/{HASH}")] == [
         b"damaged"
     ]
 

@@ -128,7 +128,9 @@ async def test_of_very_many_folders_those_that_were_used_last_are_remembered(tmp
         for number in range(60):
             await store.write_breadcrumb("pts-3", Breadcrumb(f"/{number}/{long}", "/a.jsonl"))
         found = await store.read_breadcrumbs("pts-3")
-    assert [it.cwd for it in found] == [f"/{59 - number}/{long}" for number in range(len(found))]
+    assert [breadcrumb.cwd for breadcrumb in found] == [
+        f"/{59 - number}/{long}" for number in range(len(found))
+    ]
     assert 20 < len(found) < 40
     assert crumb_file(tmp_path).stat().st_size <= 65_536
 
@@ -136,7 +138,7 @@ async def test_of_very_many_folders_those_that_were_used_last_are_remembered(tmp
 async def test_two_folders_that_a_terminal_uses_at_once_are_both_remembered(tmp_path: Path) -> None:
     async with file_store(tmp_path) as store:
         crumbs = [Breadcrumb(f"/{number}", "/a.jsonl") for number in range(10)]
-        await asyncio.gather(*(store.write_breadcrumb("pts-3", it) for it in crumbs))
+        await asyncio.gather(*(store.write_breadcrumb("pts-3", crumb) for crumb in crumbs))
         assert set(await store.read_breadcrumbs("pts-3")) == set(crumbs)
 
 

@@ -37,7 +37,7 @@ def test_the_first_census_finds_all_and_the_next_nothing(tmp_path: Path) -> None
     put(tmp_path / "--a--/notes.txt")
     (tmp_path / "--a--/link.jsonl").symlink_to(tmp_path / "two.jsonl")
     census = FileCensus([Root(str(tmp_path))])
-    assert {Path(it.ref).name for it in census.poll().found} == {"1_one.jsonl", "two.jsonl"}
+    assert {Path(stored.ref).name for stored in census.poll().found} == {"1_one.jsonl", "two.jsonl"}
     assert census.poll() == ([], [])
 
 
@@ -48,7 +48,7 @@ def test_a_file_that_changed_is_found_at_once_in_a_folder_that_did_not(tmp_path:
     census.poll()
     with path.open("ab") as file:
         file.write(b"more")
-    assert [(it.ref, it.size) for it in census.poll().found] == [(str(path), 5)]
+    assert [(stored.ref, stored.size) for stored in census.poll().found] == [(str(path), 5)]
 
 
 def test_of_many_files_one_that_is_hinted_at_is_polled_at(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_of_many_files_one_that_is_hinted_at_is_polled_at(tmp_path: Path) -> Non
     with old.open("ab") as file:
         file.write(b"more")
     assert census.poll().found == []
-    assert [it.ref for it in census.poll([str(old), "/elsewhere.jsonl"]).found] == [str(old)]
+    assert [stored.ref for stored in census.poll([str(old), "/elsewhere.jsonl"]).found] == [str(old)]
 
 
 def test_a_folder_of_ours_that_cannot_be_read_is_an_error_and_one_of_others_a_gap(
@@ -104,7 +104,7 @@ def test_after_any_changes_a_census_knows_what_there_is(
         changes = census.poll()
         for ref in changes.gone:
             del known[ref]
-        known |= {it.ref: it.size for it in changes.found}
+        known |= {stored.ref: stored.size for stored in changes.found}
         assert known == {ref: Path(ref).stat().st_size for ref in refs(root)}
 
 
@@ -124,4 +124,4 @@ def test_a_folder_that_could_not_be_read_once_is_read_at_the_next_look(
     with pytest.raises(StorageFailed):
         census.poll()
     monkeypatch.setattr(os, "scandir", scandir)
-    assert [it.ref for it in census.poll().found] == [str(path)]
+    assert [stored.ref for stored in census.poll().found] == [str(path)]

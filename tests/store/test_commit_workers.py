@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -61,8 +62,13 @@ async def test_there_are_never_more_threads_than_the_limit_and_no_call_is_lost()
     before = threading.active_count()
     results: list[int] = []
     gate = threading.Event()
+
+    def wait(number: int) -> int:
+        gate.wait(30)
+        return number
+
     for number in range(200):
-        workers.run(lambda number=number: gate.wait(30) and number, lambda it: results.append(it.result()))  # type: ignore[misc]
+        workers.run(partial(wait, number), lambda work: results.append(work.result()))
     assert threading.active_count() - before <= THREADS
     gate.set()
     await workers.close()
@@ -75,8 +81,8 @@ async def test_closing_waits_for_the_calls_and_reports_them() -> None:
     for _ in range(20):
         workers.run(lambda: "done", results.append)
     await workers.close()
-    assert [it.result() for it in results] == ["done"] * 20
-    assert not [it for it in threading.enumerate() if it.name.startswith("sessiond-commit-")]
+    assert [result.result() for result in results] == ["done"] * 20
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("sessiond-commit-")]
 
 
 async def test_a_callback_that_raises_does_not_keep_other_results_from_being_reported() -> None:

@@ -55,7 +55,7 @@ async def test_a_file_that_is_no_hold_is_reported_not_obeyed_and_kept(
         with caplog.at_level(logging.WARNING):
             assert not await store.read_holds()
             await store.remove_hold(HOLD.terminal_id)
-        assert [it for it in caplog.messages if str(file) in it]
+        assert [message for message in caplog.messages if str(file) in message]
         assert file.read_bytes() == data
         await store.write_hold(HOLD)
         assert await store.read_holds() == [HOLD]
@@ -78,7 +78,7 @@ async def test_an_id_that_may_be_no_session_is_left_out(tmp_path: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(WHOLE.replace(b'"one"', b'"../../x"'))
     async with file_store(tmp_path) as store:
-        assert [it.sessions for it in await store.read_holds()] == [{}]
+        assert [hold.sessions for hold in await store.read_holds()] == [{}]
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename"])

@@ -30,7 +30,7 @@ def test_logs_in_a_root_and_in_its_folders_are_known(tmp_path: Path) -> None:
     write(tmp_path / "folder/below", "three")
     (tmp_path / "folder" / NAME.format("four")).symlink_to(tmp_path / NAME.format("one"))
     names = names_of(tmp_path)
-    assert {it: names.has(it) for it in ("one", "two", "three", "four", "five")} == {
+    assert {name: names.has(name) for name in ("one", "two", "three", "four", "five")} == {
         "one": True, "two": True, "three": False, "four": False, "five": False,
     }  # fmt: skip
 

@@ -47,16 +47,17 @@ async def put(store: Store, name: str, rest: bytes = b"", *, draft: bool = False
 async def everything(store: Store) -> dict[str, tuple[bytes, bool, int]]:
     """Every session: its bytes, whether it is a draft, and the millisecond of its last change."""
     return {
-        it.session_id: (b"".join(store.scan(it.ref)), it.draft, it.modified_ns // 1_000_000)
-        for it in await store.list()
+        stored.session_id: (b"".join(store.scan(stored.ref)), stored.draft, stored.modified_ns // 1_000_000)
+        for stored in await store.list()
     }
 
 
 async def trash_of(store: Store) -> set[tuple[object, ...]]:
     return {
-        (it.trash_id, it.session_id, it.draft, it.reason, it.trashed_at[:19], it.about.title,
-         b"".join(store.scan(it.ref)))
-        for it in await store.trashed()
+        (trashed.trash_id, trashed.session_id, trashed.draft, trashed.reason, trashed.trashed_at[:19],
+         trashed.about.title,
+         b"".join(store.scan(trashed.ref)))
+        for trashed in await store.trashed()
     }  # fmt: skip
 
 

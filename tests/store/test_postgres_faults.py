@@ -118,7 +118,7 @@ async def test_a_batch_behind_lines_of_others_fails_with_all_behind_it_and_nothi
             mine.append(entry(2), "synced"), mine.append(entry(3), "written"), other.append(entry(4), "synced"),
             return_exceptions=True,
         )  # fmt: skip
-        assert [type(it) for it in outcomes] == [LogMoved, LogMoved, bool]
+        assert [type(outcome) for outcome in outcomes] == [LogMoved, LogMoved, bool]
         assert mine.foreign_bytes() == len(entry(1))
         await accept_all(mine)
         await append(mine, entry(5))
@@ -135,7 +135,7 @@ async def test_an_id_is_stored_once(postgres_server: Server, tmp_path: Path) -> 
         outcomes = await asyncio.gather(
             log.append(entry(1), "synced"), other.append(entry(1), "synced"), return_exceptions=True
         )
-        assert [type(it) for it in outcomes] == [LogMoved, bool]
+        assert [type(outcome) for outcome in outcomes] == [LogMoved, bool]
         await append(log, entry(2))
         assert content(log) == HEADER + entry(1) + entry(2)
         await log.close()
@@ -208,7 +208,7 @@ async def test_work_is_done_once_wherever_its_connection_is_cut(
                 session_id = f"abc-{number}"
                 log = await new_log(store, session_id, draft=True)
                 await store.blobs.trash(
-                    [it.hash for it in await store.blobs.list()],
+                    [blob.hash for blob in await store.blobs.list()],
                     older_than_ns=2**62,
                     folder=f"{number}",
                     reason="",
@@ -226,7 +226,7 @@ async def test_work_is_done_once_wherever_its_connection_is_cut(
                 if name == "append":
                     assert stored(postgres_server, url, session_id).count(entry(1).decode().strip()) == 1
                 elif name == "trash":
-                    assert [it.session_id for it in await store.trashed()].count(session_id) == 1
+                    assert [trashed.session_id for trashed in await store.trashed()].count(session_id) == 1
                 await log.close()
                 if not was_cut:
                     assert number > 0, "no statement was cut"

@@ -26,7 +26,7 @@ async def test_of_daemons_that_start_at_once_one_makes_the_tables(postgres_serve
     url = postgres_server.new_url()
     connections = [await connect(url) for _ in range(6)]
     applied = await asyncio.gather(*map(migrate, connections))
-    known = [it.number for it in migrations.known_migrations()]
+    known = [migration.number for migration in migrations.known_migrations()]
     assert sorted(applied, key=len) == [[]] * 5 + [known]
     for connection in connections:
         await connection.close()
@@ -81,7 +81,7 @@ async def test_each_role_has_its_own_sessions_and_the_server_enforces_that(
                 await alice.open("abc")
             hers = await new_log(alice, lines=HEADER)
             await append(hers, b"of alice\n")
-            assert [it.session_id for it in await alice.list()] == ["abc"]
+            assert [stored.session_id for stored in await alice.list()] == ["abc"]
             assert content(hers) == HEADER + b"of alice\n"
             connection = await connect(postgres_server.url(database, role))
             count = "SELECT count(*) FROM sessiond.lines WHERE session = $1"
@@ -141,7 +141,7 @@ async def test_a_census_finds_what_a_transaction_that_began_earlier_commits_late
     async with postgres_store(url, tmp_path) as store:
         census = store.census()
         first, second = await new_log(store, "first"), await new_log(store, "second")
-        assert {it.session_id for it in census.poll().found} == {"first", "second"}
+        assert {stored.session_id for stored in census.poll().found} == {"first", "second"}
         connection = await connect(url)
         late = connection.transaction()
         await late.start()
@@ -149,9 +149,9 @@ async def test_a_census_finds_what_a_transaction_that_began_earlier_commits_late
             "UPDATE sessiond.sessions SET change = 99, tx = pg_current_xact_id() WHERE id = 'first'"
         )
         await append(second, b"1\n")
-        assert [it.session_id for it in census.poll().found] == ["second"]
+        assert [stored.session_id for stored in census.poll().found] == ["second"]
         await late.commit()
-        assert [it.session_id for it in census.poll().found] == ["first"]
+        assert [stored.session_id for stored in census.poll().found] == ["first"]
         assert census.poll() == ([], [])
         place = await store.trash(first, "test")
         await store.purge(place.ref)

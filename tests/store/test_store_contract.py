@@ -434,7 +434,10 @@ async def test_a_hold_is_there_until_it_is_removed(store: Store) -> None:
     other = Hold("pts-3", "tty", Process(8, 5), {CWD: "three"})
     for hold in (first, other, second):
         await store.write_hold(hold)
-    assert {it.terminal_id: it for it in await store.read_holds()} == {"tmux:%5@1": second, "pts-3": other}
+    assert {hold.terminal_id: hold for hold in await store.read_holds()} == {
+        "tmux:%5@1": second,
+        "pts-3": other,
+    }
     await store.remove_hold("tmux:%5@1")
     await store.remove_hold("never there")
     assert await store.read_holds() == [other]

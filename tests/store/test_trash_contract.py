@@ -23,10 +23,10 @@ async def test_the_trash_tells_of_each_log_what_why_by_whom_and_where_it_was(sto
 
 async def test_the_trash_lists_last_what_went_there_first(store: Store) -> None:
     places = [(await store.trash(await new_log(store, f"log-{number}"), "test")).ref for number in range(3)]
-    found = [it.ref for it in await store.trashed()]
+    found = [trashed.ref for trashed in await store.trashed()]
     assert sorted(found) == sorted(places)
-    assert [it.trashed_at for it in await store.trashed()] == sorted(
-        (it.trashed_at for it in await store.trashed()), reverse=True
+    assert [trashed.trashed_at for trashed in await store.trashed()] == sorted(
+        (trashed.trashed_at for trashed in await store.trashed()), reverse=True
     )
 
 
@@ -62,7 +62,7 @@ async def test_nothing_is_restored_over_a_log_that_took_the_place(store: Store) 
     with pytest.raises(LogExists):
         await store.restore(where)
     assert (content(log), b"".join(store.scan(where))) == (b"new\n", b"old\n")
-    assert [it.ref for it in await store.trashed()] == [where]
+    assert [trashed.ref for trashed in await store.trashed()] == [where]
     await log.close()
 
 
@@ -84,7 +84,7 @@ async def test_files_that_a_log_left_behind_are_named_in_the_trash(store: Store)
     [found] = await store.trashed()
     assert sorted(found.leftovers) == sorted([torn, f"{ref}.v1.bak"])
     await store.restore(where)
-    assert [b"".join(store.scan(it)) for it in (torn, f"{ref}.v1.bak")] == [b"torn", b"one\n"]
+    assert [b"".join(store.scan(text)) for text in (torn, f"{ref}.v1.bak")] == [b"torn", b"one\n"]
 
 
 async def test_a_purged_session_is_gone_with_all_its_leftovers_and_nothing_else(store: Store) -> None:
@@ -99,7 +99,7 @@ async def test_a_purged_session_is_gone_with_all_its_leftovers_and_nothing_else(
     for ref in (where, torn, bak):
         with pytest.raises(LogNotFound):
             list(store.scan(ref))
-    assert [it.ref for it in await store.trashed()] == [other_where]
+    assert [trashed.ref for trashed in await store.trashed()] == [other_where]
     assert b"".join(store.scan(kept)) == b"torn"
     for call in (store.purge, store.restore):
         with pytest.raises(LogNotFound):

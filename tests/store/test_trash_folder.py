@@ -142,8 +142,8 @@ async def test_a_note_of_an_older_daemon_or_with_another_id_gives_an_id_of_the_n
         text = msgspec.json.decode(note.read_bytes())
         assert text["trashId"] == place.trash_id
         note.write_bytes(msgspec.json.encode(text | {"trashId": noted}))
-        ids = {it.trash_id for _ in range(2) for it in await store.trashed()}
-        assert [len(it) for it in ids] == [32]
+        ids = {trashed.trash_id for _ in range(2) for trashed in await store.trashed()}
+        assert [len(part) for part in ids] == [32]
         assert set(*ids) <= set("0123456789abcdef")
 
 
@@ -167,7 +167,7 @@ async def test_a_restore_that_the_disk_refuses_leaves_the_log_in_the_trash(tmp_p
         disk.refuse("rename", 1)
         with pytest.raises(StorageFailed):
             await store.restore(where)
-        assert [it.ref for it in await store.trashed()] == [where]
+        assert [trashed.ref for trashed in await store.trashed()] == [where]
         assert await store.restore(where) == str(path)
 
 
