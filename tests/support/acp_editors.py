@@ -117,19 +117,28 @@ class Editor:
         return self.answer(self.begin(method, params))
 
     def _answer(self, request_id: Any) -> Json | None:
-        return next((it for it in self.messages() if it.get("id") == request_id and "method" not in it), None)
+        return next(
+            (
+                message
+                for message in self.messages()
+                if message.get("id") == request_id and "method" not in message
+            ),
+            None,
+        )
 
     def messages(self) -> list[Json]:
         return list(self._messages)
 
     def updates(self, kind: str | None = None) -> list[Json]:
         """The updates that were received, of one kind or of all."""
-        found = [_update_in(it) for it in self.messages() if it.get("method") == "session/update"]
-        return [it for it in found if it and (kind is None or it.get("sessionUpdate") == kind)]
+        found = [
+            _update_in(message) for message in self.messages() if message.get("method") == "session/update"
+        ]
+        return [item for item in found if item and (kind is None or item.get("sessionUpdate") == kind)]
 
     def said(self, kind: str = "agent_message_chunk") -> str:
         """The text of all chunks that were received."""
-        return "".join(it["content"].get("text", "") for it in self.updates(kind))
+        return "".join(update["content"].get("text", "") for update in self.updates(kind))
 
     # --- sessions --------------------------------------------------------------------------------------
 
@@ -222,15 +231,15 @@ def stored(locations: Locations, native_id: str) -> list[Json]:
     """The entries on the path of the session of an agent's session; none if there is no such session."""
     with connect_blocking(locations=locations) as daemon:
         found = [
-            it
-            for it in daemon.call("session/list", {"includeDrafts": True, "limit": 1000})["sessions"]
-            if (it["origin"] or {}).get("sessionId") == native_id
+            session
+            for session in daemon.call("session/list", {"includeDrafts": True, "limit": 1000})["sessions"]
+            if (session["origin"] or {}).get("sessionId") == native_id
         ]
         assert len(found) <= 1, "one session of an agent is one session here"
         if not found:
             return []
         items = daemon.call("session/path", {"sessionId": found[0]["sessionId"]})["items"]
-    return [it["entry"] for it in items]
+    return [item["entry"] for item in items]
 
 
 def spoken(entries: Sequence[Json]) -> list[tuple[str, str]]:
@@ -247,7 +256,7 @@ def spoken(entries: Sequence[Json]) -> list[tuple[str, str]]:
 
 def customs(entries: Sequence[Json], custom_type: str) -> list[Json]:
     """The data of the custom entries of one type."""
-    return [it["data"] for it in entries if it.get("customType") == custom_type]
+    return [entry["data"] for entry in entries if entry.get("customType") == custom_type]
 
 
 def processes_below(pid: int) -> list[int]:
@@ -259,7 +268,7 @@ def processes_below(pid: int) -> list[int]:
                 (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
             )
     below = {pid}
-    while more := {it for it, parent in parents.items() if parent in below} - below:
+    while more := {number for number, parent in parents.items() if parent in below} - below:
         below |= more
     return sorted(below - {pid})
 

@@ -33,7 +33,7 @@ def case_of(name: str) -> ModuleType:
 
 def of_all(attribute: str) -> list[tuple[str, Any]]:
     """The values in a list of every case, each with the name of the agent."""
-    return [(name, it) for name in AGENTS for it in getattr(case_of(name), attribute, ())]
+    return [(name, item) for name in AGENTS for item in getattr(case_of(name), attribute, ())]
 
 
 def strings(value: object) -> Iterator[str]:
@@ -41,16 +41,16 @@ def strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
-        for it in value:
-            yield from strings(it)
+        for item in value:
+            yield from strings(item)
     elif (
         isinstance(value, dict)
         and value.get("type") not in ("thinking", "image")
         and not value.get("thought")
     ):
-        for name, it in value.items():
-            if name not in _NO_TEXT and not (name == "type" and isinstance(it, str)):
-                yield from strings(it)
+        for name, item in value.items():
+            if name not in _NO_TEXT and not (name == "type" and isinstance(item, str)):
+                yield from strings(item)
 
 
 _NO_TEXT = {
@@ -62,14 +62,14 @@ _NO_TEXT = {
 
 def texts_of_entries(line: Any) -> Iterator[str]:
     """pi, pi format 4, Go and operator: entries with a message, a summary, a label or a title."""
-    for it in line if isinstance(line, list) else [line]:
-        message = it.get("message") or {}
+    for entry in line if isinstance(line, list) else [line]:
+        message = entry.get("message") or {}
         if isinstance(message, dict) and message.get("role") in ("user", "assistant"):
             yield from strings([message.get("content"), message.get("contents")])
-        compaction = it.get("compaction") if isinstance(it.get("compaction"), dict) else it
+        compaction = entry.get("compaction") if isinstance(entry.get("compaction"), dict) else entry
         yield from strings(compaction.get("summary"))
-        yield from strings([kept.get("content") for kept in it.get("retainedTail") or []])
-        if it.get("namespace") == "pi.session.name":
-            yield from strings(it.get("value"))
-        if it.get("type") in ("session", "title"):
-            yield from strings(it.get("title"))
+        yield from strings([kept.get("content") for kept in entry.get("retainedTail") or []])
+        if entry.get("namespace") == "pi.session.name":
+            yield from strings(entry.get("value"))
+        if entry.get("type") in ("session", "title"):
+            yield from strings(entry.get("title"))

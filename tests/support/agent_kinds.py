@@ -39,8 +39,8 @@ def reading(name: str, file_name: str, data: bytes) -> Reading:
     dialect = AGENTS[name].dialect
     assert dialect is not None
     session = known.DIALECTS[dialect].read(Source(file_name, data, "2026-03-01T08:00:00.000Z", False, {}))
-    text = "\n".join(it.line.decode() for it in session.entries)
-    problems = tuple(f"line {it.line}: {it.message}" for it in session.report.problems)
+    text = "\n".join(entry.line.decode() for entry in session.entries)
+    problems = tuple(f"line {problem.line}: {problem.message}" for problem in session.report.problems)
     return Reading(session.source_id, frozenset(session.report.preserved), problems, text)
 
 

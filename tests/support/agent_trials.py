@@ -64,7 +64,7 @@ def followed_long_session(desk: AgentDesk, name: str, calls: int) -> LongTrial:
     if not _becomes(lambda: _count(_entries(desk, native_id)) == stored):
         found.append(f"the agent stored {_told(stored)}, here are {_told(_count(_entries(desk, native_id)))}")
     context = _context(desk, native_id)
-    results = sum(it["role"] == "toolResult" for it in context)
+    results = sum(message["role"] == "toolResult" for message in context)
     if results != calls:
         found.append(f"{results:,} of {calls:,} results of tools are in the context")
     if not context or SECOND_ANSWER not in str(context[-1]):
@@ -77,7 +77,7 @@ def followed_long_session(desk: AgentDesk, name: str, calls: int) -> LongTrial:
 def compacted(desk: AgentDesk, name: str) -> Trial:
     """The agent replaces the history of its newest session by a summary, and answers once more."""
     native_id = desk.agents.native_id(name)
-    before = {it["id"] for it in _entries(desk, native_id)}
+    before = {entry["id"] for entry in _entries(desk, native_id)}
     question, answer = AFTER
     desk.model.when(question).says(answer)
     compacting(name, desk.model, desk.project / "notes-0.txt")
@@ -87,22 +87,23 @@ def compacted(desk: AgentDesk, name: str) -> Trial:
     if not _becomes(lambda: answer in str(_context(desk, native_id)[-1:])):
         found.append("the answer after it is not the last message of the context")
     after = _entries(desk, native_id)
-    if lost := before - {it["id"] for it in after}:
+    if lost := before - {entry["id"] for entry in after}:
         found.append(f"{len(lost):,} entries before it are no longer in the session")
-    if not any(it["type"] == "compaction" for it in after):
+    if not any(entry["type"] == "compaction" for entry in after):
         found.append("it is not read as a compaction")
     context, sent = _context(desk, native_id), desk.model.request_with(question)
-    here = Counter(it["role"] for it in context)["toolResult"]
+    here = Counter(message["role"] for message in context)["toolResult"]
     if here != len(sent.texts("result")):
         found.append(
             f"{here:,} results of tools are in the context, the agent sends {len(sent.texts('result')):,}"
         )
-    spoken = str([it for it in context if it["role"] in ("user", "assistant")])
+    spoken = str([message for message in context if message["role"] in ("user", "assistant")])
     asked = "\n".join([*sent.texts("user"), *sent.texts("assistant")])
     texts = (QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER, GO_ON, question)
-    doubled = [it for it in texts if spoken.count(it) > asked.count(it)]
+    doubled = [text for text in texts if spoken.count(text) > asked.count(text)]
     found += [
-        f"{spoken.count(it)} times in the context, {asked.count(it)} times sent: {it}" for it in doubled
+        f"{spoken.count(text)} times in the context, {asked.count(text)} times sent: {text}"
+        for text in doubled
     ]
     return Trial(done=f"read, and the context has {len(context):,} messages", found=found)
 
@@ -120,18 +121,18 @@ def there_and_back(desk: AgentDesk, name: str, other: str) -> Trial:
             return Trial(done=f"not resumed in {agent}", found=[f"the context does not end with {last!r}"])
         desk.model.when(question).says(answer)
         asked = desk.goes_on(_session(desk, at), agent, question)
-        sent = "\n".join(it.text for it in asked.parts)
-        missing = [it for it in SAID[: SAID.index(question)] if it not in sent]
+        sent = "\n".join(part.text for part in asked.parts)
+        missing = [text for text in SAID[: SAID.index(question)] if text not in sent]
         if missing:
-            found = [f"{agent} does not send {it!r} to the model" for it in missing]
+            found = [f"{agent} does not send {text!r} to the model" for text in missing]
             return Trial(done=f"cut in {agent}", found=found)
         at, last = desk.native_id, answer
     found = []
     if not _becomes(lambda: last in str(_context(desk, at)[-1:])):
         found.append(f"the context does not end with {last!r}")
-    context = str([it for it in _context(desk, at) if it["role"] in ("user", "assistant")])
+    context = str([message for message in _context(desk, at) if message["role"] in ("user", "assistant")])
     times = {text: context.count(text) for text in SAID}
-    found += [f"{it} times in the context at the end: {text}" for text, it in times.items() if it != 1]
+    found += [f"{time} times in the context at the end: {text}" for text, time in times.items() if time != 1]
     return Trial(done=f"through {other} and back", found=found)
 
 
@@ -151,7 +152,7 @@ def _session(desk: AgentDesk, native_id: str) -> str:
 def _entries(desk: AgentDesk, native_id: str) -> list[dict[str, Any]]:
     """The entries of a session of an agent; none before it is here."""
     done = desk.shell.run("export", native_id, "--format", "jsonl", "--no-redact")
-    return [json.loads(it) for it in done.lines[1:]] if done.code == 0 else []
+    return [json.loads(line) for line in done.lines[1:]] if done.code == 0 else []
 
 
 def _context(desk: AgentDesk, native_id: str) -> list[dict[str, Any]]:
@@ -161,8 +162,8 @@ def _context(desk: AgentDesk, native_id: str) -> list[dict[str, Any]]:
 
 
 def _count(entries: list[dict[str, Any]]) -> Counter[str]:
-    roles = [it["message"]["role"] for it in entries if it["type"] == "message"]
-    return Counter(it for it in roles if it in ("assistant", "toolResult"))
+    roles = [entry["message"]["role"] for entry in entries if entry["type"] == "message"]
+    return Counter(role for role in roles if role in ("assistant", "toolResult"))
 
 
 def _told(messages: Counter[str]) -> str:

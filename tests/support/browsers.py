@@ -59,6 +59,6 @@ class Watched:
         self.page.set_default_timeout(PATIENCE_MS)
         self.asked: list[str] = []
         self.errors: list[str] = []
-        self.page.on("request", lambda it: self.asked.append(it.url))
-        self.page.on("pageerror", lambda it: self.errors.append(str(it)))
-        self.page.on("dialog", lambda it: self.errors.append(f"dialog {it.message}"))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.errors.append(f"dialog {dialog.message}"))

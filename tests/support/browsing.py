@@ -100,7 +100,7 @@ class Screen:
 
     async def type(self, text: str) -> None:
         names = {" ": "space", ".": "full_stop", ",": "comma", "[": "left_square_bracket", "-": "minus"}
-        await self.pilot.press(*(names.get(it, it) for it in text))
+        await self.pilot.press(*(names.get(text, text) for text in text))
 
     async def see(self, pattern: str) -> None:
         """Wait for something to be seen."""

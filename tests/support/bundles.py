@@ -68,7 +68,7 @@ def members_of(path: Path) -> dict[str, bytes]:
     with path.open("rb") as file:
         data = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        return {it.name: _content(archive, it) for it in archive}
+        return {info.name: _content(archive, info) for info in archive}
 
 
 def rebuilt(members: Mapping[str, bytes | tarfile.TarInfo], *, honest: bool = False) -> bytes:

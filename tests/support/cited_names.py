@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "daemon" / "sessiond"
-ROOMS = frozenset(it.stem for it in PACKAGE.iterdir() if not it.name.startswith(("_", ".")))
+ROOMS = frozenset(path.stem for path in PACKAGE.iterdir() if not path.name.startswith(("_", ".")))
 BASES = (ROOT, ROOT / "daemon", PACKAGE, ROOT / "tests", ROOT / "scripts", ROOT / "editors")
 
 OF_OTHERS = {
@@ -55,7 +55,7 @@ def files() -> tuple[Path, ...]:
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True
     )  # fmt: skip
-    return tuple(it for name in listed.stdout.splitlines() if (it := ROOT / name).is_file())
+    return tuple(path for name in listed.stdout.splitlines() if (path := ROOT / name).is_file())
 
 
 @cache
@@ -63,7 +63,7 @@ def source_of(path: Path) -> Source:
     """Read a Python file."""
     text = path.read_text(encoding="utf-8")
     tokens = [*tokenize.generate_tokens(io.StringIO(text).readline)]
-    words = {it.string for it in tokens if it.type == tokenize.NAME}
+    words = {token.string for token in tokens if token.type == tokenize.NAME}
     docstrings, strings, classes = list[str](), set[str](), set[str]()
     nodes = [*ast.walk(ast.parse(text))]
     for node in nodes:
@@ -75,23 +75,23 @@ def source_of(path: Path) -> Source:
         if isinstance(node, ast.ClassDef):
             classes.add(node.name)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            classes.update((it.asname or it.name).rpartition(".")[2] for it in node.names)
+            classes.update((name.asname or name.name).rpartition(".")[2] for name in node.names)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
             strings.add(node.value)
             words.update(_WORD.findall(node.value))
-    comments = [it.string for it in tokens if it.type == tokenize.COMMENT]
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
     return Source((*docstrings, *comments), frozenset(words), frozenset(strings), frozenset(classes))
 
 
 def sources() -> list[Source]:
     """All Python files."""
-    return [source_of(it) for it in files() if it.suffix == ".py"]
+    return [source_of(file) for file in files() if file.suffix == ".py"]
 
 
 @cache
 def known_words() -> frozenset[str]:
     """Every word of the code and the data, and every name of a file or a folder."""
-    found = set[str]().union(dir(builtins), *(it.words for it in sources()))
+    found = set[str]().union(dir(builtins), *(source.words for source in sources()))
     for path in files():
         found |= {path.stem, path.name, path.parent.name}
         if path.suffix not in (".py", ".md", ".png", ".db", ".gz"):
@@ -102,13 +102,13 @@ def known_words() -> frozenset[str]:
 @cache
 def known_strings() -> frozenset[str]:
     """Every string of the code, such as the names of methods."""
-    return frozenset().union(*(it.strings for it in sources()))
+    return frozenset().union(*(source.strings for source in sources()))
 
 
 @cache
 def known_classes() -> frozenset[str]:
     """Every class that is defined or imported somewhere."""
-    return frozenset(dir(builtins)).union(*(it.classes for it in sources()))
+    return frozenset(dir(builtins)).union(*(source.classes for source in sources()))
 
 
 @cache
@@ -145,7 +145,7 @@ def _is_known(quoted: str, beside: Path) -> bool:
     if re.fullmatch(r"\w+\.py", quoted):
         return quoted in known_words()
     if _DOTTED.fullmatch(quoted) and quoted.partition(".")[0] in {*ROOMS, "sessiond"}:
-        return all(it in known_words() for it in quoted.split("."))
+        return all(text in known_words() for text in quoted.split("."))
     if (found := _MEMBER.fullmatch(quoted)) is not None and found[1] in words_beside_classes():
         return found[2] in words_beside_classes()[found[1]]
     if _IDENTIFIER.fullmatch(quoted.removesuffix("()")):
@@ -171,10 +171,14 @@ def cited_and_gone() -> list[str]:
         if name.startswith(_OLD) or name.endswith("CHANGELOG.md") or path.suffix not in (".py", ".md"):
             continue
         if path.suffix == ".py":
-            found |= {f"{name}: {it}" for text in source_of(path).texts for it in gone(text, path.parent)}
+            found |= {f"{name}: {part}" for text in source_of(path).texts for part in gone(text, path.parent)}
         else:
             # A document cites other programs, whose names are in no code; paths and tests are ours.
             text = _FENCE.sub("", path.read_text(encoding="utf-8"))
-            cited = {it for it in gone(text, path.parent) if "/" in it or "test_" in it or it.endswith(".py")}
-            found |= {f"{name}: {it}" for it in cited}
+            cited = {
+                text
+                for text in gone(text, path.parent)
+                if "/" in text or "test_" in text or text.endswith(".py")
+            }
+            found |= {f"{name}: {part}" for part in cited}
     return sorted(found)

@@ -17,7 +17,9 @@ WRITTEN_AT = "2026-03-01T08:00:00.000Z"
 
 def jsonl(*lines: Any) -> bytes:
     """Lines as a file; one given as bytes stands in it as it is."""
-    return b"".join((it if isinstance(it, bytes) else json.dumps(it).encode()) + b"\n" for it in lines)
+    return b"".join(
+        (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines
+    )
 
 
 def imported(data: bytes, *, name: str = "session.jsonl", growing: bool = False, **beside: Any) -> Imported:
@@ -28,46 +30,48 @@ def imported(data: bytes, *, name: str = "session.jsonl", growing: bool = False,
 
 
 def entries(session: Imported) -> list[dict[str, Any]]:
-    return [json.loads(it.line) for it in session.entries]
+    return [json.loads(each_entry.line) for each_entry in session.entries]
 
 
 def entry(session: Imported, entry_id: str) -> dict[str, Any]:
-    [found] = [it for it in entries(session) if it["id"] == entry_id]
+    [found] = [line for line in entries(session) if line["id"] == entry_id]
     return found
 
 
-def is_beside(it: dict[str, Any]) -> bool:
+def is_beside(item: dict[str, Any]) -> bool:
     """Whether an entry is of the chain beside the conversation."""
     return (
-        it["id"].startswith(("origin-", "raw-"))
-        or it["type"] in ("session_info", "label")
-        or (it.get("customType") in ("sessiond.tags", "sessiond.leafMoved"))
+        item["id"].startswith(("origin-", "raw-"))
+        or item["type"] in ("session_info", "label")
+        or (item.get("customType") in ("sessiond.tags", "sessiond.leafMoved"))
     )
 
 
 def tree(session: Imported) -> list[tuple[str, str | None, str]]:
     """The conversation: id, parent and type or role of each entry."""
     return [
-        (it["id"], it["parentId"], it.get("message", {}).get("role", it["type"]))
-        for it in entries(session)
-        if not is_beside(it)
+        (line["id"], line["parentId"], line.get("message", {}).get("role", line["type"]))
+        for line in entries(session)
+        if not is_beside(line)
     ]
 
 
 def kept(session: Imported) -> dict[int, str]:
     """The lines that were kept as they are, by number."""
-    found = [it["data"] for it in entries(session) if it.get("customType") == IMPORT_TYPE]
+    found = [line["data"] for line in entries(session) if line.get("customType") == IMPORT_TYPE]
     return {data["line"]: data.get("raw", data.get("rawHex")) for data in found}
 
 
 def origin(session: Imported) -> dict[str, Any]:
-    [found] = [it["data"] for it in entries(session) if it.get("customType") == entries_of_home.ORIGIN_TYPE]
+    [found] = [
+        line["data"] for line in entries(session) if line.get("customType") == entries_of_home.ORIGIN_TYPE
+    ]
     return dict(found)
 
 
 def path(session: Imported) -> list[str]:
     """The ids from the root to the leaf."""
-    parents = {it.id: it.parent_id for it in session.entries}
+    parents = {each_entry.id: each_entry.parent_id for each_entry in session.entries}
     walk: list[str] = []
     at = session.leaf
     while at is not None:
@@ -83,4 +87,4 @@ def as_log(session: Imported) -> Loaded:
 
 def samples() -> dict[str, Path]:
     """Session files of other programs that lie beside the project, by name; none where there are none."""
-    return {it.name: it for it in sorted((golden.samples() / "agents").glob("*.jsonl"))}
+    return {file.name: file for file in sorted((golden.samples() / "agents").glob("*.jsonl"))}

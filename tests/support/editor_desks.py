@@ -116,7 +116,7 @@ class Desk:
     def forks(self) -> list[Any]:
         """The sessions that were cut from this one."""
         sessions = self.call("session/list")["sessions"]
-        return [it for it in sessions if it["sessionId"] != self.session_id]
+        return [session for session in sessions if session["sessionId"] != self.session_id]
 
 
 @contextlib.contextmanager
@@ -143,5 +143,5 @@ def a_desk(tmp_path: Path) -> Iterator[Desk]:
             Path(path),
             damaged,
             session["sessionId"],
-            tuple(it["id"] for it in done["entries"]),
+            tuple(entry["id"] for entry in done["entries"]),
         )

@@ -47,8 +47,8 @@ async def connected(
     # lsprotocol takes every action that has a command for a command.
     converter.register_structure_hook(
         types.Command | types.CodeAction,
-        lambda it, _: converter.structure(
-            it, types.Command if isinstance(it.get("command"), str) else types.CodeAction
+        lambda item, _: converter.structure(
+            item, types.Command if isinstance(item.get("command"), str) else types.CodeAction
         ),
     )
     reader, writer = await asyncio.open_unix_connection(socket_path(home))
@@ -85,7 +85,9 @@ async def symbols(client: pytest_lsp.LanguageClient, path: Path) -> list[Any]:
 
 def names(outline: list[types.DocumentSymbol]) -> list[Any]:
     """An outline as nested names: a symbol with children is a pair."""
-    return [(it.name, names(list(it.children))) if it.children else it.name for it in outline]
+    return [
+        (symbol.name, names(list(symbol.children))) if symbol.children else symbol.name for symbol in outline
+    ]
 
 
 def document(path: Path) -> types.TextDocumentIdentifier:
@@ -127,9 +129,9 @@ def texts_at(path: Path, ranges: list[types.Range]) -> list[str]:
     """Return the text in ranges of a file, each on one line (in UTF-16 units)."""
     lines = path.read_bytes().split(b"\n")
     found = []
-    for it in ranges:
-        units = lines[it.start.line].decode("utf-8", "replace").encode("utf-16-le")
-        found.append(units[2 * it.start.character : 2 * it.end.character].decode("utf-16-le"))
+    for range_ in ranges:
+        units = lines[range_.start.line].decode("utf-8", "replace").encode("utf-16-le")
+        found.append(units[2 * range_.start.character : 2 * range_.end.character].decode("utf-16-le"))
     return found
 
 

@@ -56,12 +56,12 @@ def expressions() -> Mapping[str, Expression]:
     found: dict[str, Expression] = {}
     for module in modules():
         found |= _in_values(module)
-        known = {it.pattern for it in found.values()}
-        for name, it in in_calls(inspect.getsource(module), vars(module), module.__name__):
-            if it.pattern not in known:
+        known = {expression.pattern for expression in found.values()}
+        for name, call in in_calls(inspect.getsource(module), vars(module), module.__name__):
+            if call.pattern not in known:
                 number = sum(other.partition(" ")[0] == name for other in found)
-                found[f"{name} {number + 1}" if number else name] = it
-    return {name: it for name, it in found.items() if not name.startswith(tuple(BOUNDED))}
+                found[f"{name} {number + 1}" if number else name] = call
+    return {name: expression for name, expression in found.items() if not name.startswith(tuple(BOUNDED))}
 
 
 def modules() -> Iterator[ModuleType]:
@@ -78,12 +78,14 @@ def _in_values(module: ModuleType) -> dict[str, Expression]:
             continue
         place = Path(module.__file__ or "") if name.startswith("_") else Path(sessiond.__path__[0])
         is_searched = not _calls(place).get(name, {"search"}) <= ANCHORED
-        for number, it in enumerate(_patterns_in(value)):
+        for number, pattern in enumerate(_patterns_in(value)):
             at = f"[{number}]" if number else ""
-            if isinstance(it, re.Pattern):
-                found[f"{module.__name__}.{name}{at}"] = Expression(it, is_searched)
+            if isinstance(pattern, re.Pattern):
+                found[f"{module.__name__}.{name}{at}"] = Expression(pattern, is_searched)
             else:  # the method of an expression
-                found[f"{module.__name__}.{name}{at}"] = Expression(it.__self__, it.__name__ not in ANCHORED)
+                found[f"{module.__name__}.{name}{at}"] = Expression(
+                    pattern.__self__, pattern.__name__ not in ANCHORED
+                )
     return found
 
 
@@ -103,7 +105,7 @@ def _patterns_in(value: Any, depth: int = 0) -> list[Any]:
     if isinstance(value, dict):
         value = [*value, *value.values()]
     if depth < 4 and isinstance(value, tuple | list | frozenset):
-        return [found for it in value for found in _patterns_in(it, depth + 1)]
+        return [found for item in value for found in _patterns_in(item, depth + 1)]
     return []
 
 
@@ -114,7 +116,7 @@ def in_calls(source: str, names: Mapping[str, Any], module: str) -> Iterator[tup
         if method is None:
             continue
         arguments = [*call.args, *[None] * 5]
-        by_name = {it.arg: it.value for it in call.keywords}
+        by_name = {keyword.arg: keyword.value for keyword in call.keywords}
         text = _value(arguments[0] or by_name["pattern"], names, None if function == module else "word")
         flags = arguments[FLAGS_AT[method]] or by_name.get("flags")
         if isinstance(text, str | bytes):
@@ -144,8 +146,11 @@ def _method_of_re(call: ast.Call) -> str | None:
 def _value(node: ast.expr, names: Mapping[str, Any], unknown: str | None = None) -> Any:
     """The value of an expression of Python. In an f-string, `unknown` stands for a part that is known only later."""
     if isinstance(node, ast.JoinedStr):
-        parts = [_value(it.value if isinstance(it, ast.FormattedValue) else it, names) for it in node.values]
-        known = [unknown if it is None else str(it) for it in parts]
+        parts = [
+            _value(value.value if isinstance(value, ast.FormattedValue) else value, names)
+            for value in node.values
+        ]
+        known = [unknown if part is None else str(part) for part in parts]
         return None if None in known else "".join(filter(None, known))
     try:
         return eval(compile(ast.Expression(node), "", "eval"), {"re": re, **names})

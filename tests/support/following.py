@@ -24,9 +24,11 @@ async def texts(peer: Peer, session: str = SESSION) -> list[str]:
     if not found:
         return []
     entries = entries_of(await peer.call("session/entries", sessionId=session, limit=1_000))
-    messages = [it["message"] for it in entries if it["type"] == "message"]
-    contents = [it["content"] for it in messages if it["role"] != "fileMention"]
-    parts = [[{"type": "text", "text": it}] if isinstance(it, str) else it for it in contents]
+    messages = [entry["message"] for entry in entries if entry["type"] == "message"]
+    contents = [message["content"] for message in messages if message["role"] != "fileMention"]
+    parts = [
+        [{"type": "text", "text": content}] if isinstance(content, str) else content for content in contents
+    ]
     return [part["text"] for content in parts for part in content if part["type"] == "text"]
 
 

@@ -43,7 +43,10 @@ def sent(log: Loaded, format: Provider, leaf_id: str | None = None) -> Sent:
     return Sent(
         messages,
         system,
-        [prompt_id or "" if it == SEPARATE_PROMPT else context.entry_ids[it] for it in written.sources],
+        [
+            prompt_id or "" if source == SEPARATE_PROMPT else context.entry_ids[source]
+            for source in written.sources
+        ],
         {row.entry_id: row.reason for row in rows},
         {row.entry_id: row.message_index for row in rows},
         written,

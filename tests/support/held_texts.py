@@ -23,5 +23,5 @@ class HeldTexts:
     def __len__(self) -> int:
         """The number of texts that are still held."""
         gc.collect()
-        self._texts = [it for it in self._texts if it() is not None]
+        self._texts = [text for text in self._texts if text() is not None]
         return len(self._texts)

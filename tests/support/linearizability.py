@@ -80,7 +80,9 @@ def find_order(operations: Sequence[Append], first_seq: int = 1) -> list[int] | 
         dead.add((left, log))
         return None
 
-    return search(frozenset(i for i, it in enumerate(operations) if it.outcome != "refused"), ())
+    return search(
+        frozenset(i for i, operation in enumerate(operations) if operation.outcome != "refused"), ()
+    )
 
 
 def _apply(operation: Append, log: tuple[str, ...], first_seq: int) -> tuple[str, ...] | None:
@@ -111,8 +113,8 @@ def faults_of(
     faults: list[str] = []
     place = {name: first_seq + number for number, name in enumerate(final)}
     if len(place) < len(final):
-        faults.append("a line is in the log twice: " + next(it for it in final if final.count(it) > 1))
-    sent = {name for it in operations for name in it.names}
+        faults.append("a line is in the log twice: " + next(text for text in final if final.count(text) > 1))
+    sent = {name for operation in operations for name in operation.names}
     faults += [f"nobody sent {name}" for name in final if name not in sent]
     faults += _wrong_acknowledgements(operations, place)
     faults += _wrong_times(operations, place)
@@ -130,35 +132,44 @@ def faults_of(
 
 def _wrong_acknowledgements(operations: Sequence[Append], place: dict[str, int]) -> list[str]:
     faults: list[str] = []
-    stored = {name for it in operations if it.outcome in ("stored", "unknown") for name in it.names}
-    for it in operations:
-        there = [name for name in it.names if name in place]
-        if it.outcome == "stored":
-            found = tuple(place.get(name) for name in it.names)
-            if found != it.seqs:
-                faults.append(f"{it.names} was acknowledged as {it.seqs} and is {found}")
-        elif it.outcome == "unknown":
-            if there and len(there) < len(it.names):
-                faults.append(f"only a part of {it.names} is stored")
-        elif not stored.issuperset(it.names) and there:
-            faults.append(f"{it.names} was refused and is stored")
+    stored = {
+        name
+        for operation in operations
+        if operation.outcome in ("stored", "unknown")
+        for name in operation.names
+    }
+    for operation in operations:
+        there = [name for name in operation.names if name in place]
+        if operation.outcome == "stored":
+            found = tuple(place.get(name) for name in operation.names)
+            if found != operation.seqs:
+                faults.append(f"{operation.names} was acknowledged as {operation.seqs} and is {found}")
+        elif operation.outcome == "unknown":
+            if there and len(there) < len(operation.names):
+                faults.append(f"only a part of {operation.names} is stored")
+        elif not stored.issuperset(operation.names) and there:
+            faults.append(f"{operation.names} was refused and is stored")
     return faults
 
 
 def _wrong_times(operations: Sequence[Append], place: dict[str, int]) -> list[str]:
     """Return the appends that are before one which was answered before they were called."""
-    done = [it for it in operations if it.outcome == "stored" and all(name in place for name in it.names)]
+    done = [
+        operation
+        for operation in operations
+        if operation.outcome == "stored" and all(name in place for name in operation.names)
+    ]
     first: dict[str, float] = {}
-    for it in operations:  # a retry finds its entries where the first attempt has put them
-        for name in it.names:
-            first[name] = min(first.get(name, UNANSWERED), it.called)
-    ends = sorted(done, key=lambda it: it.answered)
+    for operation in operations:  # a retry finds its entries where the first attempt has put them
+        for name in operation.names:
+            first[name] = min(first.get(name, UNANSWERED), operation.called)
+    ends = sorted(done, key=lambda append: append.answered)
     faults: list[str] = []
     highest, answered = 0, 0
-    for it in sorted(done, key=lambda it: it.called):
-        while answered < len(ends) and ends[answered].answered < it.called:
+    for append in sorted(done, key=lambda append: append.called):
+        while answered < len(ends) and ends[answered].answered < append.called:
             highest = max(highest, *(place[name] for name in ends[answered].names))
             answered += 1
-        if any(place[name] <= highest and first[name] == it.called for name in it.names):
-            faults.append(f"{it.names} is before an entry that was acknowledged before it was sent")
+        if any(place[name] <= highest and first[name] == append.called for name in append.names):
+            faults.append(f"{append.names} is before an entry that was acknowledged before it was sent")
     return faults

@@ -46,7 +46,7 @@ def _plain(content: Any) -> str:
     """The text of a content that is a string or a list of blocks."""
     if isinstance(content, str):
         return content
-    return "\n".join(it.get("text", "") for it in content or () if isinstance(it, dict))
+    return "\n".join(part.get("text", "") for part in content or () if isinstance(part, dict))
 
 
 # --- Anthropic: /v1/messages ----------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ def count(name: str, session: NativeSession) -> Counter[str]:
     """
     if name == "opencode":
         return _in_database(session)
-    lines = [json.loads(it) for it in session.data.splitlines()]
-    return Counter(role for role, _ in {it for line in lines for it in _MESSAGES[name](line)})
+    lines = [json.loads(line) for line in session.data.splitlines()]
+    return Counter(role for role, _ in {row for line in lines for row in _MESSAGES[name](line)})
 
 
 def _claude_code(line: Json) -> Iterator[Message]:
@@ -84,5 +84,5 @@ def _in_database(session: NativeSession) -> Counter[str]:
     }
     with contextlib.closing(sqlite3.connect(f"file:{session.file}?mode=ro", uri=True)) as database:
         return Counter(
-            {role: database.execute(it, [session.name]).fetchone()[0] for role, it in asked.items()}
+            {role: database.execute(text, [session.name]).fetchone()[0] for role, text in asked.items()}
         )

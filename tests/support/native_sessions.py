@@ -25,7 +25,7 @@ from support.logs import (
     user,
 )
 
-READ_BACK = [it for it in NATIVE_WRITERS if it in known.DIALECTS and it != "pi"]
+READ_BACK = [writer for writer in NATIVE_WRITERS if writer in known.DIALECTS and writer != "pi"]
 """The agents whose own formats this program reads."""
 
 Said = tuple[str, ...]
@@ -53,13 +53,15 @@ def native(agent: str, whole: ExportedSession) -> tuple[list[dict[str, Any]], Co
 def said_in(loaded: Loaded) -> list[Said]:
     """Return the texts in the context of a session."""
     items = [read_turn(message, 0) for message in loaded.context().messages]
-    assert not [it for it in items if isinstance(it, str)]
+    assert not [item for item in items if isinstance(item, str)]
     return [said for item in items if not isinstance(item, str) for said in _said(item)]
 
 
 def to_be_said(whole: ExportedSession) -> list[Said]:
     """Return the texts of a native session of this session."""
-    turns = [it.turn for it in native_conversation(whole, ConversionLosses(), accepts_data).turns]
+    turns = [
+        native_turn.turn for native_turn in native_conversation(whole, ConversionLosses(), accepts_data).turns
+    ]
     items: list[Turn | Result] = []
     for turn in turns:
         items += [turn, *turn.results]
@@ -77,7 +79,7 @@ def _said(item: Turn | Result) -> list[Said]:
         return [("result", item.call_id, "\n".join(texts))]
     calls = [part for part in item.parts if isinstance(part, Call)]
     spoken = [(item.role, "\n".join(texts))] if texts else []
-    return [*spoken, *(("call", it.id, it.name, bytes(it.arguments).decode()) for it in calls)]
+    return [*spoken, *(("call", call.id, call.name, bytes(call.arguments).decode()) for call in calls)]
 
 
 PICTURE = {"type": "image", "data": PNG, "mimeType": "image/png"}

@@ -38,7 +38,7 @@ class Story:
         return self.add("message", message={"role": "user", "content": text}, **more)
 
     def assistant(self, *content: str | dict[str, Any], **more: Any) -> str:
-        blocks = [{"type": "text", "text": it} if isinstance(it, str) else it for it in content]
+        blocks = [{"type": "text", "text": text} if isinstance(text, str) else text for text in content]
         message = {
             "role": "assistant", "provider": "anthropic", "model": "opus", "content": blocks, "stopReason": "stop",
             "usage": {"input": 1200, "output": 80, "totalTokens": 1280, "cost": {"total": 0.01}},

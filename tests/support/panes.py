@@ -45,7 +45,7 @@ class Pane:
         )
         code = base.with_suffix(".code")
         wait_until(code.exists)
-        out, err = (base.with_suffix(it).read_text(encoding="utf-8") for it in (".out", ".err"))
+        out, err = (base.with_suffix(name).read_text(encoding="utf-8") for name in (".out", ".err"))
         return Ran(int(code.read_text(encoding="ascii")), out, err)
 
     def __call__(self, *words: str, before: str = "") -> Ran:

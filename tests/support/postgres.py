@@ -23,7 +23,7 @@ _NUMBERS = count(1)
 @cache
 def programs() -> Path | None:
     """The folder with `initdb` and `postgres`, or None."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda it: int(it.parts[-3]))
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     if found:
         return found[-1].parent
     on_path = shutil.which("postgres")

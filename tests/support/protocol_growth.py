@@ -17,7 +17,10 @@ class Growth:
     def __init__(self, old: Model, new: Model) -> None:
         self._old, self._new = _named(old), _named(new)
         self._messages = [
-            ({it["method"]: it for it in old[part]}, {it["method"]: it for it in new[part]})
+            (
+                {notification["method"]: notification for notification in old[part]},
+                {notification["method"]: notification for notification in new[part]},
+            )
             for part in ("requests", "notifications")
         ]
         self._compared: set[tuple[str, str]] = set()
@@ -50,12 +53,12 @@ class Growth:
             return
         # Each type that a client sends has to be accepted; each that it receives has to be one that it knows.
         these, those = (_options(old), _options(new)) if way == SENT else (_options(new), _options(old))
-        for it in these:
-            matches = [other for other in those if _shape(it) == _shape(other)]
+        for item in these:
+            matches = [other for other in those if _shape(item) == _shape(other)]
             if not matches:
                 yield f"{where} was {_shown(old)} and is {_shown(new)}"
                 continue
-            before, after = (it, matches[0]) if way == SENT else (matches[0], it)
+            before, after = (item, matches[0]) if way == SENT else (matches[0], item)
             yield from self._inside(before, after, way, where)
 
     def _inside(self, old: Model, new: Model, way: str, where: str) -> Iterator[str]:
@@ -75,16 +78,18 @@ class Growth:
         if after is None:
             yield f"{old} is gone"
         elif "values" in before:
-            known = {it["value"] for it in after.get("values", ())}
-            yield from (f"{old} has no {it['value']}" for it in before["values"] if it["value"] not in known)
+            known = {value["value"] for value in after.get("values", ())}
+            yield from (
+                f"{old} has no {value['value']}" for value in before["values"] if value["value"] not in known
+            )
         elif "properties" in before:
             yield from self._properties(old, before, after, way)
         else:
             yield from self._type(before["type"], after.get("type"), way, old)
 
     def _properties(self, name: str, old: Model, new: Model, way: str) -> Iterator[str]:
-        before = {it["name"]: it for it in old["properties"]}
-        after = {it["name"]: it for it in new.get("properties", ())}
+        before = {item["name"]: item for item in old["properties"]}
+        after = {item["name"]: item for item in new.get("properties", ())}
         for key, field in before.items():
             if key not in after:
                 yield f"{name}.{key} is gone"
@@ -105,7 +110,7 @@ class Growth:
 
 def _named(model: Model) -> dict[str, Model]:
     parts = ("structures", "enumerations", "typeAliases")
-    return {it["name"]: it for part in parts for it in model[part]}
+    return {item["name"]: item for part in parts for item in model[part]}
 
 
 def _options(kind: Model) -> list[Model]:
@@ -120,4 +125,6 @@ def _shape(kind: Model) -> tuple[str, str]:
 
 
 def _shown(kind: Model) -> str:
-    return " or ".join(str(it.get("name") or it.get("value") or it["kind"]) for it in _options(kind))
+    return " or ".join(
+        str(option.get("name") or option.get("value") or option["kind"]) for option in _options(kind)
+    )

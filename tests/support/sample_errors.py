@@ -40,9 +40,9 @@ def is_installed(distribution: str) -> bool:
 def sample(kind: type[Exception]) -> Exception:
     """An exception of this class."""
     parameters = inspect.signature(kind).parameters.values()
-    plain = [it for it in parameters if it.kind is it.POSITIONAL_OR_KEYWORD]
-    named = [it for it in parameters if it.kind is it.KEYWORD_ONLY]
-    return kind(*map(_value, plain), **{it.name: _value(it) for it in named})
+    plain = [parameter for parameter in parameters if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    named = [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+    return kind(*map(_value, plain), **{parameter.name: _value(parameter) for parameter in named})
 
 
 def exceptions() -> Iterator[type[Exception]]:

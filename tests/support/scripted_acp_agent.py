@@ -37,7 +37,7 @@ class Agent:
     """The agent, with its sessions in a folder of files, so that the next process can load them."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.can = [it for it in options.can.split(",") if it]
+        self.can = [item for item in options.can.split(",") if item]
         self.memory = Path(options.memory) if options.memory else None
         self.log = Path(options.log) if options.log else None
         self.has_ids = not options.no_ids
@@ -80,7 +80,7 @@ class Agent:
     def respond(self, method: str, params: Json) -> Json:
         match method:
             case "initialize":
-                names: Json = {it: {} for it in self.can if it != "load"}
+                names: Json = {item: {} for item in self.can if item != "load"}
                 can = {"loadSession": "load" in self.can, "sessionCapabilities": names}
                 return {"protocolVersion": 1, "agentCapabilities": can, "authMethods": [], "extra": 1.50}
             case "session/new":
@@ -100,7 +100,10 @@ class Agent:
             case "session/fork" if "fork" in self.can:
                 return {"sessionId": self.begin(list(self.recall(params["sessionId"])))}
             case "session/list" if "list" in self.can:
-                rows = [{"sessionId": it, "cwd": "/", "title": "the agent's own"} for it in self.sessions]
+                rows = [
+                    {"sessionId": session, "cwd": "/", "title": "the agent's own"}
+                    for session in self.sessions
+                ]
                 return {"sessions": rows}
             case "session/close" if "close" in self.can:
                 return {}
@@ -184,7 +187,7 @@ class Agent:
 
     def do_ask(self, session_id: str, call_id: str) -> None:
         call = {"toolCallId": call_id, "title": "write", "rawInput": {"path": "x"}}
-        options = [{"optionId": it, "name": it, "kind": f"{it}_once"} for it in ("allow", "reject")]
+        options = [{"optionId": name, "name": name, "kind": f"{name}_once"} for name in ("allow", "reject")]
         params = {"sessionId": session_id, "toolCall": call, "options": options}
         answer = self.request("session/request_permission", params)
         if answer is not None:

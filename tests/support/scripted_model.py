@@ -33,7 +33,7 @@ class Request:
 
     def texts(self, kind: str) -> list[str]:
         """The texts of the parts of one kind, in order."""
-        return [it.text for it in self.parts if it.kind == kind]
+        return [part.text for part in self.parts if part.kind == kind]
 
 
 @dataclass
@@ -112,7 +112,9 @@ class ScriptedModel:
         Agents also send the words of a user alone, such as for a title, before or after the conversation itself.
         """
         with self._lock:
-            found = [it for it in self.requests if any(phrase in text for text in it.texts("user"))]
+            found = [
+                request for request in self.requests if any(phrase in text for text in request.texts("user"))
+            ]
         assert found, f"no request with {phrase!r}"
         return max(reversed(found), key=lambda request: len(request.parts))
 
@@ -156,7 +158,7 @@ class ScriptedModel:
 
 def _answers_in(parts: Sequence[Part]) -> int:
     """How many answers of a model are among the parts. Consecutive parts of it are one answer."""
-    of_model = [it.kind in ("assistant", "call") for it in parts]
+    of_model = [part.kind in ("assistant", "call") for part in parts]
     return sum(now and not before for before, now in zip([False, *of_model], of_model, strict=False))
 
 

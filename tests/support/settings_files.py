@@ -9,7 +9,9 @@ EVENTS = ("SessionStart", "Stop")
 KEYS = st.sampled_from(["a", "model", "SessionStart", "Stop", "PreToolUse", "ä\u2028", 'q"\\'])
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 VALUES = st.recursive(
-    SCALARS, lambda it: st.lists(it, max_size=3) | st.dictionaries(KEYS, it, max_size=3), max_leaves=6
+    SCALARS,
+    lambda strategy: st.lists(strategy, max_size=3) | st.dictionaries(KEYS, strategy, max_size=3),
+    max_leaves=6,
 )
 HANDLERS = st.fixed_dictionaries({"type": st.just("command"), "command": st.sampled_from(["x", "y z"])})
 GROUPS = st.lists(
@@ -27,7 +29,7 @@ def _settings(container: str) -> st.SearchStrategy[dict[str, Any]]:
     if container == "hooks":
         content = st.dictionaries(st.sampled_from([*EVENTS, "Other"]), GROUPS, max_size=3)
     return st.dictionaries(KEYS, VALUES, max_size=3).flatmap(
-        lambda rest: st.one_of(st.just(rest), content.map(lambda it: {**rest, container: it, "z": 1}))
+        lambda rest: st.one_of(st.just(rest), content.map(lambda item: {**rest, container: item, "z": 1}))
     )
 
 
@@ -52,7 +54,7 @@ def _laid_out(draw: st.DrawFn, value: Any, unit: str, margin: str) -> str:
     end = "\n" + margin + unit if unit else ""
     opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
     text = opening + draw(st.sampled_from(comments))
-    items = list(value.items()) if isinstance(value, dict) else [(None, it) for it in value]
+    items = list(value.items()) if isinstance(value, dict) else [(None, item) for item in value]
     for place, (key, item) in enumerate(items):
         name = "" if key is None else json.dumps(key) + draw(st.sampled_from([":", ": ", " : "]))
         text += end + name + _laid_out(draw, item, unit, margin + unit)

@@ -30,7 +30,7 @@ def process_home() -> Iterator[Path]:
         yield Path(str(locations.home))
 
 
-_EACH_MODE = [it if it == "memory" else pytest.param(it, marks=pytest.mark.slow) for it in MODES]
+_EACH_MODE = [mode if mode == "memory" else pytest.param(mode, marks=pytest.mark.slow) for mode in MODES]
 
 
 @pytest.fixture(params=_EACH_MODE)

@@ -30,7 +30,7 @@ def places() -> Iterator[dict[str, str]]:
 def filled(value: Any, placed: dict[str, str]) -> Any:
     """A value of the table with the placeholders replaced."""
     if isinstance(value, dict):
-        return {name: filled(it, placed) for name, it in value.items()}
+        return {name: filled(item, placed) for name, item in value.items()}
     if isinstance(value, str):
         for name, text in placed.items():
             value = value.replace(f"{{{name}}}", text)

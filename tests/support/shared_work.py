@@ -44,7 +44,9 @@ class Work:
                 await asyncio.sleep(0)
             entries = [user(f"{name}-{number}-{place}") for place in range(step.count)]
             if step.kind in ("named", "repeats"):
-                entries = [{**it, "id": f"id-{name}-{number}-{place}"} for place, it in enumerate(entries)]
+                entries = [
+                    {**entry, "id": f"id-{name}-{number}-{place}"} for place, entry in enumerate(entries)
+                ]
             if step.kind == "repeats" and sent:
                 entries = sent
             if step.kind == "named":
@@ -55,7 +57,7 @@ class Work:
     async def _request(
         self, name: str, peer: Peer, entries: list[dict[str, Any]], params: dict[str, Any]
     ) -> None:
-        names = tuple(it["message"]["content"] for it in entries)
+        names = tuple(entry["message"]["content"] for entry in entries)
         called = next(self.clock)
         for _ in range(20):
             try:
@@ -63,7 +65,7 @@ class Work:
             except Refused as refused:
                 if refused.kind == "outcomeUnknown":
                     ids = refused.details["entryIds"]
-                    entries = [{**it, "id": id} for it, id in zip(entries, ids, strict=True)]
+                    entries = [{**entry, "id": id} for entry, id in zip(entries, ids, strict=True)]
                     continue
                 if refused.kind in ("storeUnreachable", "overloaded"):
                     await asyncio.sleep(0.01)
@@ -77,7 +79,7 @@ class Work:
                 )
                 self.leaves[name] = refused.details["currentLeafId"]
                 return
-            seqs = tuple(it["seq"] for it in made["entries"])
+            seqs = tuple(entry["seq"] for entry in made["entries"])
             self._note(Append(names, called, next(self.clock), "stored", seqs), params)
             self.leaves[name] = made["leafId"]
             return
@@ -98,11 +100,11 @@ class Work:
 
         return [
             replace(
-                it,
+                append,
                 expected=name_of(self.expected[place]) if place in self.expected else ANYWHERE,
                 leaf=name_of(self.found.get(place)),
             )
-            for place, it in enumerate(self.done)
+            for place, append in enumerate(self.done)
         ]
 
 
@@ -120,4 +122,4 @@ async def lines_of(peer: Peer, session_id: str) -> list[dict[str, Any]]:
 
 def names_of(entries: Sequence[dict[str, Any]]) -> list[str]:
     """The text of each entry, which names it."""
-    return [it["message"]["content"] for it in entries]
+    return [entry["message"]["content"] for entry in entries]

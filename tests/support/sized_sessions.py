@@ -27,8 +27,8 @@ def texts_of(size: int) -> list[str]:
 def claude_code(home: Path, texts: list[str]) -> None:
     """One file of lines."""
     lines = (
-        dialect_files.claude(_role(it), f"u{it}", f"u{it - 1}" if it else None, text)
-        for it, text in enumerate(texts)
+        dialect_files.claude(_role(index), f"u{index}", f"u{index - 1}" if index else None, text)
+        for index, text in enumerate(texts)
     )
     _write(home / f".claude/projects/-work/{SESSION}.jsonl", lines)
 
@@ -38,8 +38,8 @@ def codex(home: Path, texts: list[str]) -> None:
 
     def lines() -> Iterator[Line]:
         yield dialect_files.meta()
-        for it, text in enumerate(texts):
-            yield {**dialect_files.said(_role(it), text), "timestamp": f"2026-01-01T00:00:00.{it:06}Z"}
+        for index, text in enumerate(texts):
+            yield {**dialect_files.said(_role(index), text), "timestamp": f"2026-01-01T00:00:00.{index:06}Z"}
 
     _write(home / f".codex/sessions/2026/01/01/rollout-2026-01-01T00-00-00-{SESSION}.jsonl", lines())
 
@@ -64,11 +64,11 @@ def qwen(home: Path, texts: list[str]) -> None:
     """One file of lines."""
     lines = (
         {
-            "uuid": f"u{it}", "parentUuid": f"u{it - 1}" if it else None, "sessionId": SESSION, "timestamp": AT,
-            "type": _role(it), "cwd": "/work", "version": "0.15.10",
-            "message": {"role": "model" if it % 2 else "user", "parts": [{"text": text}]},
+            "uuid": f"u{index}", "parentUuid": f"u{index - 1}" if index else None, "sessionId": SESSION,
+            "timestamp": AT, "type": _role(index), "cwd": "/work", "version": "0.15.10",
+            "message": {"role": "model" if index % 2 else "user", "parts": [{"text": text}]},
         }
-        for it, text in enumerate(texts)
+        for index, text in enumerate(texts)
     )  # fmt: skip
     _write(home / f".qwen/projects/-work/chats/{SESSION}.jsonl", lines)
 
@@ -79,13 +79,13 @@ def copilot(home: Path, texts: list[str]) -> None:
     def lines() -> Iterator[Line]:
         about = {"sessionId": SESSION, "version": 1, "producer": "copilot-agent", "context": {"cwd": "/work"}}
         yield {"type": "session.start", "data": about, "id": "e", "timestamp": AT, "parentId": None}
-        for it, text in enumerate(texts):
-            data = {"content": text, "messageId": f"m{it}"} if it % 2 else {"content": text}
-            above = f"e{it - 1}" if it else "e"
+        for index, text in enumerate(texts):
+            data = {"content": text, "messageId": f"m{index}"} if index % 2 else {"content": text}
+            above = f"e{index - 1}" if index else "e"
             yield {
-                "type": f"{_role(it)}.message",
+                "type": f"{_role(index)}.message",
                 "data": data,
-                "id": f"e{it}",
+                "id": f"e{index}",
                 "timestamp": AT,
                 "parentId": above,
             }
@@ -96,8 +96,8 @@ def copilot(home: Path, texts: list[str]) -> None:
 def cursor(home: Path, texts: list[str]) -> None:
     """One file of lines."""
     lines = (
-        {"role": _role(it), "message": {"content": [{"type": "text", "text": text}]}}
-        for it, text in enumerate(texts)
+        {"role": _role(index), "message": {"content": [{"type": "text", "text": text}]}}
+        for index, text in enumerate(texts)
     )
     _write(home / f".cursor/projects/work/agent-transcripts/{SESSION}/{SESSION}.jsonl", lines)
 
@@ -106,12 +106,12 @@ def cline(home: Path, texts: list[str]) -> None:
     """One document, which is written anew with each message."""
     messages = [
         {
-            "id": f"m{it}",
-            "role": _role(it),
+            "id": f"m{index}",
+            "role": _role(index),
             "content": [{"type": "text", "text": text}],
-            "ts": 1772352000000 + it,
+            "ts": 1772352000000 + index,
         }
-        for it, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
     about = {"version": 1, "updated_at": AT, "agent": "lead", "origin": {"source": "cli", "mode": "user"}}
     document = {**about, "sessionId": SESSION, "messages": messages, "systemPrompt": ""}
@@ -122,8 +122,8 @@ def opencode(home: Path, texts: list[str]) -> None:
     """A database."""
     writing = WritingOpenCode(home / ".local/share/opencode/opencode.db")
     writing.begins()
-    for it, text in enumerate(texts):
-        (writing.says if it % 2 else writing.asks)(text)
+    for index, text in enumerate(texts):
+        (writing.says if index % 2 else writing.asks)(text)
     writing.close()
 
 
@@ -132,10 +132,16 @@ def pi(home: Path, texts: list[str]) -> None:
 
     def lines() -> Iterator[Line]:
         yield {"type": "session", "version": 3, "id": SESSION, "timestamp": AT, "cwd": "/work"}
-        for it, text in enumerate(texts):
-            message = {"role": _role(it), "content": [{"type": "text", "text": text}]}
-            above = f"u{it - 1}" if it else None
-            yield {"type": "message", "id": f"u{it}", "parentId": above, "timestamp": AT, "message": message}
+        for index, text in enumerate(texts):
+            message = {"role": _role(index), "content": [{"type": "text", "text": text}]}
+            above = f"u{index - 1}" if index else None
+            yield {
+                "type": "message",
+                "id": f"u{index}",
+                "parentId": above,
+                "timestamp": AT,
+                "message": message,
+            }
 
     _write(home / f".pi/agent/sessions/--work--/2026-01-01T00-00-00-000Z_{SESSION}.jsonl", lines())
 
@@ -157,12 +163,12 @@ def _gemini_header() -> Line:
 
 
 def _gemini_messages(texts: list[str]) -> Iterator[Line]:
-    for it, text in enumerate(texts):
+    for index, text in enumerate(texts):
         yield {
-            "id": f"m{it}",
+            "id": f"m{index}",
             "timestamp": AT,
-            "type": "gemini" if it % 2 else "user",
-            "content": text if it % 2 else [{"text": text}],
+            "type": "gemini" if index % 2 else "user",
+            "content": text if index % 2 else [{"text": text}],
         }
 
 

@@ -26,7 +26,7 @@ class Summarizing:
 
     async def asked(self, count: int = 1) -> dict[str, Any]:
         """The params of the `count`-th request for a summary, once it has come."""
-        await self.peer.until(lambda it: len(it.asked) >= count)
+        await self.peer.until(lambda client: len(client.asked) >= count)
         params: dict[str, Any] = self.peer.asked[count - 1]["params"]
         return params
 
@@ -53,7 +53,7 @@ class Summarizing:
     async def canceled(self, nth: int = 1) -> None:
         """Wait until the daemon needs the answer to a request no more."""
         request_id = self.peer.asked[nth - 1]["id"]
-        await self.peer.until(lambda it: {"id": request_id} in it.told("$/cancelRequest"))
+        await self.peer.until(lambda client: {"id": request_id} in client.told("$/cancelRequest"))
 
 
 async def summarizing(daemon: Running, name: str | None = None) -> Summarizing:

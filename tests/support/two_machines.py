@@ -37,7 +37,7 @@ class Machine:
 
     async def say(self, session_id: str, *texts: str) -> list[str]:
         made = await self.peer.append(session_id, *map(user, texts))
-        return [it["id"] for it in made["entries"]]
+        return [entry["id"] for entry in made["entries"]]
 
     async def info(self, session_id: str) -> dict[str, Any]:
         found = await self.peer.call("session/info", sessionId=session_id)
@@ -49,7 +49,7 @@ class Machine:
 
     async def ids(self, **params: Any) -> set[str]:
         found = await self.peer.call("session/list", **params)
-        return {it["sessionId"] for it in found["sessions"]}
+        return {session["sessionId"] for session in found["sessions"]}
 
     async def delete(self, session_id: str) -> str:
         gone = await self.peer.call("session/delete", sessionId=session_id)

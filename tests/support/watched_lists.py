@@ -53,7 +53,7 @@ class WatchedList:
         return [self._apply(note) for note in self._notes()[self._taken :]]
 
     def _notes(self) -> list[dict[str, Any]]:
-        return [it for it in self.peer.told("server/sessionsChanged") if it["watchId"] == self.watch_id]
+        return [item for item in self.peer.told("server/sessionsChanged") if item["watchId"] == self.watch_id]
 
     def _apply(self, note: dict[str, Any]) -> dict[str, Any]:
         assert note["epoch"] == self.position["epoch"]
@@ -82,7 +82,7 @@ class WatchedList:
             await truth.read()  # again, because the daemon may still be writing a title or moving a file
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
-                    return await self.until(lambda it: it.rows == truth.rows)
+                    return await self.until(lambda watched: watched.rows == truth.rows)
         raise AssertionError(f"the rows stay\n{self.rows}\nthe list is\n{truth.rows}")
 
     async def next(self) -> dict[str, Any]:

@@ -95,7 +95,9 @@ class Webview:
         self.watched.context.close()
         assert self.watched.errors == []
         assert refused == []
-        assert [it for it in self.watched.asked if not it.startswith(("http://editor.test/", "data:"))] == []
+        assert [
+            text for text in self.watched.asked if not text.startswith(("http://editor.test/", "data:"))
+        ] == []
 
 
 def session_and_rows(story: Story) -> tuple[dict[str, Any], Sequence[dict[str, Any]]]:

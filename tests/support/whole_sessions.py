@@ -42,7 +42,7 @@ def wholes(draw: st.DrawFn, payloads: st.SearchStrategy[dict[str, Any]]) -> Expo
     """A session whose entries hang anywhere above, and whose leaf is anywhere."""
     entries: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, 7))):
-        above = draw(st.sampled_from([None, *(it["id"] for it in entries)]))
+        above = draw(st.sampled_from([None, *(entry["id"] for entry in entries)]))
         payload = draw(payloads)
         for name in ("targetId", "firstKeptEntryId", "fromId"):
             if name in payload:
@@ -52,5 +52,5 @@ def wholes(draw: st.DrawFn, payloads: st.SearchStrategy[dict[str, Any]]) -> Expo
     return ExportedSession(
         session_id="session-1", timestamp=time_of(0), cwd=draw(st.sampled_from(["", "/w"])), title=None, tags=(),
         parent_session=draw(st.none() | st.just("parent-1")), entries=entries,
-        leaf=draw(st.sampled_from([it["id"] for it in entries])),
+        leaf=draw(st.sampled_from([entry["id"] for entry in entries])),
     )  # fmt: skip

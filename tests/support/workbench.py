@@ -92,7 +92,9 @@ class Window:
         When VS Code reads the file before it can reach its server, it shows a workspace without folders, and does
         not read again. Its users reload the window.
         """
-        rows = [self.page.get_by_role("treeitem", name=re.compile(f"^{it.name}")).first for it in folders]
+        rows = [
+            self.page.get_by_role("treeitem", name=re.compile(f"^{folder.name}")).first for folder in folders
+        ]
         self._show(re.compile("^Explorer"))
         try:
             expect(rows[0]).to_be_visible(timeout=30_000)
@@ -280,7 +282,7 @@ def a_window(
     settings = {**ours, **settings}
     if len(folders) > 1:
         opened = first.with_suffix(".code-workspace")
-        paths = [{"path": str(it)} for it in folders]
+        paths = [{"path": str(path)} for path in folders]
         opened.write_text(json.dumps({"folders": paths, "settings": settings}), encoding="utf-8")
     else:
         chosen = first / ".vscode/settings.json"
@@ -292,7 +294,7 @@ def a_window(
     )  # high enough for the rows of a test: rows out of sight are not there
     window = Window(watched, server, first, locations)
     try:
-        watched.page.goto(server.at(opened, [("openFile", server.remote(it)) for it in files]))
+        watched.page.goto(server.at(opened, [("openFile", server.remote(file)) for file in files]))
         if len(folders) > 1:
             window.has_opened(folders)
         window.show_views()
@@ -303,6 +305,6 @@ def a_window(
         raise
     finally:
         watched.context.close()
-    assert {it.split("/")[2] for it in watched.asked if it.startswith(("http", "ws"))} == {
+    assert {text.split("/")[2] for text in watched.asked if text.startswith(("http", "ws"))} == {
         server.address.removeprefix("http://")
     }

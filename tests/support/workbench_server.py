@@ -80,7 +80,7 @@ class Server:
         """The ends of all logs, for whoever has to find out why a test failed."""
         ends = [
             f"--- {path.relative_to(self.folder)}\n{path.read_text(encoding='utf-8', errors='replace')[-3000:]}"
-            for path in sorted(self.user.glob("logs/**/*.log"), key=lambda it: it.stat().st_mtime)
+            for path in sorted(self.user.glob("logs/**/*.log"), key=lambda path: path.stat().st_mtime)
             if path.stat().st_size
         ]
         return "\n".join(["--- the server", *self.said[-20:], *ends[-12:]])

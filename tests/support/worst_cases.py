@@ -35,7 +35,7 @@ def worst_cases(pattern: re.Pattern[Any], size: int) -> Iterator[str]:
     for before, repeated, most in _repetitions(tree, []):
         if most is not codes.MAXREPEAT and most < _LONG:
             continue
-        start = "".join(maker.text(it, _least) for it in before)
+        start = "".join(maker.text(row, _least) for row in before)
         for _ in range(3):
             body = maker.text(repeated, maker.few) or "a"
             run = body * min(_RUN, int(most))
@@ -91,7 +91,7 @@ class _Maker:
         if code is codes.LITERAL:
             return chr(value)
         if code is codes.NOT_LITERAL:
-            return self._dice.choice([it for it in _SAMPLES if it != chr(value)])
+            return self._dice.choice([sample for sample in _SAMPLES if sample != chr(value)])
         if code is codes.ANY:
             return self._dice.choice('a -=:"')
         if code is codes.IN:
@@ -121,7 +121,7 @@ def _characters(members: Any) -> list[str]:
         elif code is codes.CATEGORY:
             found += _OF_CATEGORY[value]
     if members[0][0] is codes.NEGATE:
-        return [it for it in _SAMPLES if not _is_in(it, members)] or ["\u4e00"]
+        return [sample for sample in _SAMPLES if not _is_in(sample, members)] or ["\u4e00"]
     return found
 
 

@@ -38,11 +38,11 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths of all members of objects in a value."""
     found = []
     if isinstance(value, dict):
-        for name, it in value.items():
-            found += [(*path, name), *places(it, (*path, name))]
+        for name, item in value.items():
+            found += [(*path, name), *places(item, (*path, name))]
     elif isinstance(value, list):
-        for number, it in enumerate(value[:20]):
-            found += places(it, (*path, number))
+        for number, item in enumerate(value[:20]):
+            found += places(item, (*path, number))
     return found
 
 
@@ -166,7 +166,7 @@ def endless_pages(reply: dict[str, Any], dice: random.Random) -> Spoiled:
 
 
 def uneven_columns(reply: dict[str, Any], dice: random.Random) -> Spoiled:
-    columns = [it for it in reply["result"].values() if isinstance(it, list) and it]
+    columns = [item for item in reply["result"].values() if isinstance(item, list) and item]
     if columns:
         column = dice.choice(columns)
         column += column
@@ -180,8 +180,8 @@ def other_bytes(reply: dict[str, Any], dice: random.Random) -> Spoiled:
 
 
 KINDS: dict[str, Callable[[dict[str, Any], random.Random], Spoiled]] = {
-    it.__name__: it
-    for it in (
+    item.__name__: item
+    for item in (
         wrong_type, missing_member, no_result, wrong_id, no_json, not_json_rpc, an_error_of_another_program,
         huge_length, no_frame, cut_frame, silence, slow_drip, banner, twice, extra_frames, a_later_version,
         other_lines, endless_pages, uneven_columns, other_bytes,

@@ -135,8 +135,8 @@ _MEMBERS: Final = (
 )  # fmt: skip
 
 KINDS: Final[dict[str, Talk]] = {
-    it.__name__: it
-    for it in (
+    item.__name__: item
+    for item in (
         http_server, echo, silence, reads_nothing, bytes_without_end, a_byte_now_and_then, a_body_without_end,
         a_slow_body, less_than_no_bytes, notifications_without_end, requests_without_end, closes, random_bytes,
         other_ids,
@@ -192,10 +192,10 @@ class Listener:
             client.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        for it in (self._socket, *self._clients):
+        for item in (self._socket, *self._clients):
             with contextlib.suppress(OSError):
-                it.shutdown(socket.SHUT_RDWR)
-            it.close()
+                item.shutdown(socket.SHUT_RDWR)
+            item.close()
 
 
 def main() -> None:

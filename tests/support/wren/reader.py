@@ -68,13 +68,13 @@ def _take_message(builder: ImportBuilder, line: SourceLine, value: dict[str, Any
 
 
 def _answer(value: dict[str, Any], content: list[dict[str, Any]]) -> dict[str, Any]:
-    calls = [fields.mapping(it) for it in fields.items(value.get("calls"))]
+    calls = [fields.mapping(call) for call in fields.items(value.get("calls"))]
     blocks = [
         {
-            "type": "toolCall", "id": fields.as_text(it.get("id")), "name": fields.as_text(it.get("tool")),
-            "arguments": fields.arguments(it.get("with")),
+            "type": "toolCall", "id": fields.as_text(call.get("id")), "name": fields.as_text(call.get("tool")),
+            "arguments": fields.arguments(call.get("with")),
         }
-        for it in calls
+        for call in calls
     ]  # fmt: skip
     message = {
         "role": "assistant", "content": [*content, *blocks], "api": NAME, "provider": NAME,

@@ -30,30 +30,35 @@ def _lines(whole: ExportedSession, losses: ConversionLosses, target: NativeTarge
             **version,
         }
     ]
-    for it in conversation.turns:
-        for said in _said(it):
-            lines.append({"id": f"w{len(lines)}", "at": it.time, **said})
+    for native_turn in conversation.turns:
+        for said in _said(native_turn):
+            lines.append({"id": f"w{len(lines)}", "at": native_turn.time, **said})
     lines[0] |= copy_mark.mark(whole, len(lines))
     return lines
 
 
-def _said(it: NativeTurn) -> list[dict[str, Any]]:
+def _said(native_turn: NativeTurn) -> list[dict[str, Any]]:
     """Return what a turn says."""
-    if it.turn.role == "results":
+    if native_turn.turn.role == "results":
         return [
             {"by": "tool", "call": one.call_id, "tool": one.name, "say": text_of(one), "failed": one.is_error}
-            for one in it.turn.results
+            for one in native_turn.turn.results
         ]
-    said = {"by": "person", "say": text_of(it.turn)}
-    if it.turn.role == "user":
+    said = {"by": "person", "say": text_of(native_turn.turn)}
+    if native_turn.turn.role == "user":
         return [said]
     calls = [
         {"id": part.id, "tool": part.name, "with": fields.arguments(bytes(part.arguments).decode())}
-        for part in it.turn.parts
+        for part in native_turn.turn.parts
         if isinstance(part, Call)
     ]
     return [
-        {**said, "by": "model", "model": it.model or UNKNOWN_MODEL, **({"calls": calls} if calls else {})}
+        {
+            **said,
+            "by": "model",
+            "model": native_turn.model or UNKNOWN_MODEL,
+            **({"calls": calls} if calls else {}),
+        }
     ]
 
 
