@@ -122,7 +122,7 @@ def put(
 
 
 def names_in(folder: Path) -> list[str]:
-    return [it.name for it in folder.iterdir()]
+    return [path.name for path in folder.iterdir()]
 
 
 def test_a_target_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:

@@ -68,13 +68,13 @@ async def test_other_programs_read_a_bundle_as_a_compressed_archive(machines: Ma
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(
-        st.lists(st.binary(min_size=1, max_size=60).map(lambda it: it.replace(b"\n", b" ")), max_size=6),
+        st.lists(st.binary(min_size=1, max_size=60).map(lambda line: line.replace(b"\n", b" ")), max_size=6),
         min_size=1,
         max_size=4,
     )
 )
 def test_lines_of_any_bytes_come_back_as_they_were(pages: list[list[bytes]]) -> None:
-    lines = [[comparable(it) for it in page if it.strip()] for page in pages]
+    lines = [[comparable(line) for line in page if line.strip()] for page in pages]
     head = (
         b'{"type":"session","version":3,"id":"session-1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/p"}\n'
     )
@@ -86,7 +86,7 @@ def test_lines_of_any_bytes_come_back_as_they_were(pages: list[list[bytes]]) -> 
     async def put(bundle: BundleWriter, number: int, page: list[bytes]) -> None:
         params = t.SyncPutParams(
             session_id="session-1",
-            lines=b"".join(it + b"\n" for it in page),
+            lines=b"".join(line + b"\n" for line in page),
             head=None if number else head,
         )
         await bundle.call(m.SYNC_PUT, params)
@@ -107,7 +107,7 @@ def test_lines_of_any_bytes_come_back_as_they_were(pages: list[list[bytes]]) -> 
             asyncio.run(put(writer, number, page))
         writer.finish("bundle", "2026-01-01T00:00:00Z", [])
         file.flush()
-        assert asyncio.run(read(file.name)) == [it for page in lines for it in page]
+        assert asyncio.run(read(file.name)) == [line for page in lines for line in page]
 
 
 async def test_entries_that_both_added_become_branches(machines: Machines, file: Path) -> None:
@@ -135,7 +135,7 @@ async def test_other_content_under_one_id_is_refused_by_name_and_both_are_kept(
     mine = await machines.there.lines(session_id)
     await write(machines.here, file, force=True)
     report = await take(machines.there, file)
-    assert [it.entry_id for it in report.problems] == ["same-name"]
+    assert [problem.entry_id for problem in report.problems] == ["same-name"]
     assert await machines.there.lines(session_id) == mine
 
 
@@ -171,8 +171,8 @@ async def test_files_that_no_bundle_can_hold_are_named_with_the_reason(
     damaged.write_bytes(b"no session\n")
     report = await back_up(machines.here, file)
     assert (report.session_count, report.problems) == (1, [])
-    assert {Path(it.path).name for it in report.left_out} == {copy.name, damaged.name}
-    assert all(it.message for it in report.left_out)
+    assert {Path(session.path).name for session in report.left_out} == {copy.name, damaged.name}
+    assert all(session.message for session in report.left_out)
     chosen = await write(machines.here, file, force=True, session_ids={session_id})
     assert chosen.left_out == []
 
@@ -215,7 +215,7 @@ async def test_a_session_in_use_is_not_deleted_by_a_backup_that_has_it_in_the_tr
     await machines.here.delete(session_id)
     await back_up(machines.here, file.with_name("all"))
     report = await restore(machines.there, file.with_name("all"))
-    assert [it.session_id for it in report.problems] == [session_id]
+    assert [problem.session_id for problem in report.problems] == [session_id]
     assert await machines.there.ids() == {session_id}
 
 

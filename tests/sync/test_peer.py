@@ -134,7 +134,7 @@ def test_folders_are_mapped_by_the_configuration_and_by_the_option_before_it(
         here("append", name, "--user", "hello", "--assistant", "hi")
     here("sync", "--via", " ".join(attach(homes[1])), "--map", "/notes=/mine")
     listed = there("list", "--all", "--json").json["sessions"]
-    assert {it["sessionId"]: it["cwd"] for it in listed} == {
+    assert {session["sessionId"]: session["cwd"] for session in listed} == {
         "session-one": "/srv/work/p",
         "session-two": "/mine",
     }
@@ -192,7 +192,7 @@ async def test_a_watch_connects_again_after_the_connection_was_lost(
         finally:
             process.terminate()
             await process.wait()
-        lines = [(await it.sync_lines(session_id)).lines for it in (mine, theirs)]
+        lines = [(await daemon.sync_lines(session_id)).lines for daemon in (mine, theirs)]
     assert sorted(lines_in(lines[0])) == sorted(lines_in(lines[1]))
     assert all(
         f"said {place} {number}".encode() in lines[0] for place in ("here", "there") for number in (1, 2)
@@ -203,7 +203,7 @@ async def until_same(mine: Daemon, theirs: Daemon, session_id: str) -> None:
     """Wait until both have the same lines, and at least one."""
     async with asyncio.timeout(BOUND):
         while True:
-            found = [await it.sync_positions() for it in (mine, theirs)]
+            found = [await daemon.sync_positions() for daemon in (mine, theirs)]
             if found[0].digest == found[1].digest and found[0].session_count:
                 return
             await asyncio.sleep(0.01)
@@ -213,7 +213,9 @@ async def until_last_seq(daemon: Daemon, session_id: str, seq: int) -> None:
     """Wait until a session has a line with this seq."""
     async with daemon.watch_list() as changes, asyncio.timeout(BOUND):
         async for change in changes:
-            if any(it.session_id == session_id and it.last_seq == seq for it in change.sessions):
+            if any(
+                session.session_id == session_id and session.last_seq == seq for session in change.sessions
+            ):
                 return
 
 
@@ -227,13 +229,13 @@ def test_the_longest_pair_counts_and_only_whole_names_match() -> None:
     folders = FolderMap(
         [pair_of("/home/a=/Users/a"), pair_of("/home/a/w=/srv/w"), pair_of("/=/root/")], [], []
     )
-    assert [folders.target_of(it) for it in ("/home/a/w/x", "/home/a/wx", "/home/ab", "/home/a")] == [
+    assert [folders.target_of(name) for name in ("/home/a/w/x", "/home/a/wx", "/home/ab", "/home/a")] == [
         "/srv/w/x", "/Users/a/wx", "/root/home/ab", "/Users/a",
     ]  # fmt: skip
 
 
 def test_a_remote_that_two_folders_have_maps_nothing() -> None:
     mine = [t.SyncFolder(cwd="/p/x", root="/p", remote="h/p")]
-    theirs = [t.SyncFolder(cwd=it, root=it, remote="h/p") for it in ("/q", "/r")]
+    theirs = [t.SyncFolder(cwd=name, root=name, remote="h/p") for name in ("/q", "/r")]
     assert FolderMap([], mine, theirs[:1]).target_of("/p/x") == "/q/x"
     assert FolderMap([], mine, theirs).target_of("/p/x") == "/p/x"

@@ -43,7 +43,7 @@ async def test_entries_that_both_added_become_branches_with_one_leaf(machines: M
     assert (await machines.here.info(session_id))["leafId"] in (mine, theirs)
     for machine in (machines.here, machines.there):
         items = (await machine.peer.call("session/entries", sessionId=session_id))["items"]
-        parents = {it["entry"]["id"]: it["entry"]["parentId"] for it in items}
+        parents = {item["entry"]["id"]: item["entry"]["parentId"] for item in items}
         assert parents[mine] == parents[theirs]
     assert not (await machines.sync()).has_changes
 
@@ -201,7 +201,7 @@ async def test_blobs_travel_before_the_lines_that_reference_them(machines: Machi
         "sync/put", sessionId=session_id,
         lines=base64.b64encode(b'{"type":"x","id":"abs","parentId":null,"image":"%b"}\n' % absent.encode()).decode(),
     )  # fmt: skip
-    assert [it.session_id for it in (await machines.sync()).problems] == [session_id]
+    assert [problem.session_id for problem in (await machines.sync()).problems] == [session_id]
     assert await machines.are_same(session_id)
 
 
@@ -213,7 +213,9 @@ async def test_entries_with_the_same_id_and_other_content_are_named_and_both_are
     await machines.here.peer.append(session_id, user("mine", id="the-same"), user("also mine"))
     await machines.there.peer.append(session_id, user("theirs", id="the-same"))
     report = await machines.sync()
-    assert [(it.session_id, it.entry_id) for it in report.problems] == [(session_id, "the-same")]
+    assert [(problem.session_id, problem.entry_id) for problem in report.problems] == [
+        (session_id, "the-same")
+    ]
     for machine, text in ((machines.here, b'"mine"'), (machines.there, b'"theirs"')):
         lines = await machine.lines(session_id)
         assert any(text in line for line in lines)

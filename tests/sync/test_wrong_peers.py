@@ -198,7 +198,7 @@ async def test_a_damaged_line_of_a_store_stays_there_and_is_named(tmp_path: Path
         await machines.there.say(mine, "said there")
         for _ in range(2):
             report = await machines.sync()
-            assert [it.session_id for it in report.problems] == [mine]
+            assert [problem.session_id for problem in report.problems] == [mine]
         assert not report.has_changes
         [theirs] = machines.there.running.home.rglob(f"*_{mine}.jsonl")
         assert b"torn" not in theirs.read_bytes()
