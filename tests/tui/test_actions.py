@@ -135,7 +135,7 @@ async def test_the_screen_shows_what_the_daemon_says_whatever_happens() -> None:
         tree = await desk.peer.call(
             "session/tree", sessionId=SESSION, filter="all", layout="path", openAll=True
         )
-        wanted = [(it["id"], it["depth"], it["onPath"], it["label"] or "") for it in tree["nodes"]]
+        wanted = [(node["id"], node["depth"], node["onPath"], node["label"] or "") for node in tree["nodes"]]
 
         def shown() -> list[tuple[str, int, bool, str]]:
             rows = screen.browser.view.rows

@@ -129,12 +129,12 @@ def test_folded_rows_have_no_line(lines: list[Line], data: st.DataObject) -> Non
     for place in data.draw(st.sets(st.integers(0, len(rows) - 1))):
         folds.toggle(place)
     folded = {place for place in range(len(rows)) if folds.is_folded(place)}
-    assert all((folds.hides(it) > 0) == (it in folded) for it in range(len(rows)))
+    assert all((folds.hides(number) > 0) == (number in folded) for number in range(len(rows)))
     seen = [at for at in range(len(rows)) if not folded & set(_above(rows, at))]
     assert list(folds.lines) == seen
     for place in range(len(rows)):
         line = folds.lines[folds.line(place)]
-        assert line == max(it for it in seen if it <= place)
+        assert line == max(number for number in seen if number <= place)
     hidden = [at for at in range(len(rows)) if at not in seen]
     for place in hidden:
         folds.reveal(place)

@@ -65,12 +65,12 @@ def test_it_is_printed_once_for_a_script(shell: Shell) -> None:
     talk(shell, "session-two", "", "--user", "And this one?")
     assert [line.split()[0] for line in shell("top").lines] == ["working", "waiting"]
     rows = shell("top", "--json").json["sessions"]
-    assert [(it["sessionId"], it["state"], it["title"], it["lastWords"]) for it in rows] == [
+    assert [(row["sessionId"], row["state"], row["title"], row["lastWords"]) for row in rows] == [
         ("session-two", "working", "And this one?", "And this one?"),
         ("session-one", "waiting", "The parser", "It waits."),
     ]
     shell("label", "session-one", shell("tree", "session-one", "--json").json["leafId"], "kept")
-    words = [it["lastWords"] for it in shell("top", "--json").json["sessions"]]
+    words = [session["lastWords"] for session in shell("top", "--json").json["sessions"]]
     assert sorted(words) == ["And this one?", "It waits."], "a label has no words"
     assert shell("top", "--here").out == ""
     assert shell.run("top", "--since", "whenever").code == 2
