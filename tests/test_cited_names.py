@@ -41,4 +41,4 @@ def test_a_name_that_exists_is_not(text: str) -> None:
 
 def test_each_name_of_another_program_is_cited() -> None:
     texts = [text for path in files() if path.suffix == ".py" for text in source_of(path).texts]
-    assert [it for it in OF_OTHERS if not any(f"`{it}" in text for text in texts)] == []
+    assert [part for part in OF_OTHERS if not any(f"`{part}" in text for text in texts)] == []

@@ -21,12 +21,12 @@ def test_the_code_map_is_as_the_code_is() -> None:
 def test_every_module_that_the_architecture_names_exists() -> None:
     prose = (ROOT / "daemon/ARCHITECTURE.md").read_text(encoding="utf-8")
     package = ROOT / "daemon/sessiond"
-    rooms = "|".join(it.parent.name for it in package.glob("*/__init__.py"))
+    rooms = "|".join(path.parent.name for path in package.glob("*/__init__.py"))
     named = re.findall(rf"`(?:sessiond/)?((?:{rooms})/[a-z_/0-9]+)[`.]", prose)
 
     assert len(named) > 40
     methods = set(METHODS)
-    missing = [it for it in named if it not in methods and not is_module(package / it)]
+    missing = [item for item in named if item not in methods and not is_module(package / item)]
     assert missing == []
 
 

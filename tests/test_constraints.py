@@ -17,16 +17,18 @@ def pins() -> dict[str, str]:
 def requirements() -> list[Requirement]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
-    named = [Requirement(it) for some in lists for it in some]
-    return [it for it in named if it.name != "sessiond"]
+    named = [Requirement(item) for some in lists for item in some]
+    return [requirement for requirement in named if requirement.name != "sessiond"]
 
 
 def test_every_dependency_is_pinned_within_its_range() -> None:
     pinned = pins()
     outside = [
-        f"{it}: {pinned.get(canonicalize_name(it.name))}"
-        for it in requirements()
-        if not it.specifier.contains(pinned.get(canonicalize_name(it.name), "none"), prereleases=True)
+        f"{requirement}: {pinned.get(canonicalize_name(requirement.name))}"
+        for requirement in requirements()
+        if not requirement.specifier.contains(
+            pinned.get(canonicalize_name(requirement.name), "none"), prereleases=True
+        )
     ]
     assert len(requirements()) > 20
     assert outside == []

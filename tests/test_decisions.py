@@ -83,7 +83,9 @@ def test_the_list_has_each_record_with_its_title_in_order() -> None:
     )
 
     titles = [record.read_text(encoding="utf-8").split("\n")[0] for record in RECORDS]
-    assert [(number, name) for number, name, _ in listed] == [(it.name[:4], it.name) for it in RECORDS]
+    assert [(number, name) for number, name, _ in listed] == [
+        (record.name[:4], record.name) for record in RECORDS
+    ]
     assert [f"# {number}. {title}" for number, _, title in listed] == titles
 
 
@@ -113,9 +115,9 @@ def test_code_or_documents_cite_most_records() -> None:
 
 def test_no_text_cites_a_document_that_is_not_in_the_repository() -> None:
     found = [
-        f"{path.relative_to(ROOT)}: {text[max(0, it.start() - 30) : it.end() + 30]}"
+        f"{path.relative_to(ROOT)}: {text[max(0, match.start() - 30) : match.end() + 30]}"
         for path, text in texts().items()
-        for it in OUTSIDE.finditer(text)
+        for match in OUTSIDE.finditer(text)
     ]
 
     assert found == []

@@ -22,20 +22,20 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-@pytest.mark.parametrize("case", CASES, ids=[it["name"] for it in CASES])
+@pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
 def test_rows_that_look_the_same_show_what_differs(case: dict[str, Any], utc: None) -> None:
     rows = [
         (
-            it["shown"],
+            row["shown"],
             session_facts(
-                title=it["title"], first_prompt=it["firstPrompt"], agent=it["agent"] or "", cwd=it["cwd"],
-                home="/home/of-another", updated_at=it["updatedAt"], last_words=it["lastWords"],
+                title=row["title"], first_prompt=row["firstPrompt"], agent=row["agent"] or "", cwd=row["cwd"],
+                home="/home/of-another", updated_at=row["updatedAt"], last_words=row["lastWords"],
             ),
-            it["sessionId"],
+            row["sessionId"],
         )
-        for it in case["rows"]
+        for row in case["rows"]
     ]  # fmt: skip
-    assert distinctions(rows) == [it["added"] for it in case["rows"]]
+    assert distinctions(rows) == [row["added"] for row in case["rows"]]
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,12 @@ def name(kind: type[Exception]) -> str:
     return f"{kind.__module__}.{kind.__name__}"
 
 
-PUBLIC = [it for it in exceptions() if not it.__name__.startswith("_") and not name(it).startswith(OUTSIDE)]
-RAISED = [it for it in PUBLIC if issubclass(it, TemplatedError) and it.__name__ not in BASES]
+PUBLIC = [
+    exception
+    for exception in exceptions()
+    if not exception.__name__.startswith("_") and not name(exception).startswith(OUTSIDE)
+]
+RAISED = [item for item in PUBLIC if issubclass(item, TemplatedError) and item.__name__ not in BASES]
 
 
 def literals(kind: type[TemplatedError]) -> Iterator[str]:
@@ -61,7 +65,7 @@ def test_every_public_exception_has_a_template(kind: type[Exception]) -> None:
 def test_a_base_without_a_sentence_is_never_raised() -> None:
     with_one = re.compile(rf"raise (\w+\.)?({'|'.join(BASES)})\b")
     files = (ROOT / "daemon/sessiond").rglob("*.py")
-    assert [str(it) for it in files if with_one.search(it.read_text(encoding="utf-8"))] == []
+    assert [str(file) for file in files if with_one.search(file.read_text(encoding="utf-8"))] == []
 
 
 @pytest.mark.parametrize("kind", RAISED, ids=name)
@@ -77,13 +81,13 @@ def test_the_message_is_the_template_filled_with_the_arguments(kind: type[Templa
 @pytest.mark.parametrize("kind", RAISED, ids=name)
 def test_no_docstring_repeats_what_the_message_says(kind: type[TemplatedError]) -> None:
     assert kind.__doc__
-    assert [it for it in literals(kind) if it in flowing(kind.__doc__)] == []
+    assert [literal for literal in literals(kind) if literal in flowing(kind.__doc__)] == []
 
 
 @pytest.mark.parametrize("kind", RAISED, ids=name)
 def test_the_table_of_error_kinds_does_not_repeat_what_a_message_says(kind: type[TemplatedError]) -> None:
-    table = flowing(" ".join(f"{it.means} {it.action}" for it in ADVICE.values()))
-    assert [it for it in literals(kind) if it in table] == []
+    table = flowing(" ".join(f"{advice.means} {advice.action}" for advice in ADVICE.values()))
+    assert [literal for literal in literals(kind) if literal in table] == []
 
 
 def pattern(kind: type[TemplatedError]) -> str:
@@ -96,6 +100,6 @@ def test_the_messages_in_the_examples_of_the_protocol_are_those_of_templates() -
     document = (ROOT / "daemon" / "protocol-examples.md").read_text(encoding="utf-8")
     quoted = re.findall(r'"error": \{"code": -?\d+,\s+"message": "((?:[^"\\]|\\.)*)"', document)
     assert len(quoted) > 10
-    telling = [it for it in RAISED if any(literals(it)) or it.__name__ == "InvalidParams"]
-    one_of_them = re.compile("|".join(f"(?:{pattern(it)})" for it in telling))
-    assert [it for it in quoted if not one_of_them.fullmatch(it)] == []
+    telling = [item for item in RAISED if any(literals(item)) or item.__name__ == "InvalidParams"]
+    one_of_them = re.compile("|".join(f"(?:{pattern(item)})" for item in telling))
+    assert [item for item in quoted if not one_of_them.fullmatch(item)] == []

@@ -13,14 +13,14 @@ PICTURES = ROOT / "scripts/screenshots/pictures/gallery"
 def test_every_picture_is_on_the_page_and_small() -> None:
     page = (ROOT / "daemon/SCREENS.md").read_text(encoding="utf-8")
     shown = re.findall(r"gallery/([\w.-]+)\)", page)
-    drawn = {it.name: it.stat().st_size for it in PICTURES.iterdir()}
+    drawn = {path.name: path.stat().st_size for path in PICTURES.iterdir()}
     assert sorted(shown) == sorted(drawn)
     assert max(drawn.values()) < 200_000
 
 
 def test_the_session_is_as_large_as_the_page_says() -> None:
     entries = large_story().entries
-    children = Counter(it["parentId"] for it in entries if it["type"] != "label")
+    children = Counter(entry["parentId"] for entry in entries if entry["type"] != "label")
     assert len(entries) == ENTRIES
     assert sum(count > 1 for count in children.values()) == BRANCH_POINTS
     page = (ROOT / "daemon/SCREENS.md").read_text(encoding="utf-8")

@@ -168,4 +168,4 @@ def test_the_obstacle_to_a_folder_is_found_without_making_it(tmp_path: Path) -> 
     assert obstacle(str(tmp_path / "a" / "b")) is None
     for name in ("file/a", "file", "link/a", "link"):
         assert str(tmp_path / name.partition("/")[0]) in (obstacle(str(tmp_path / name)) or "")
-    assert sorted(it.name for it in tmp_path.iterdir()) == ["file", "link"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "link"]

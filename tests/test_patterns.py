@@ -58,8 +58,8 @@ def cut(text, name):
     return [part for part in text if re.fullmatch(pattern="p+", string=part)]
 """
     found = [
-        (name, it.pattern.pattern, it.pattern.flags, it.is_searched)
-        for name, it in in_calls(source, {"NEWLINES": "\n+"}, "m")
+        (name, call.pattern.pattern, call.pattern.flags, call.is_searched)
+        for name, call in in_calls(source, {"NEWLINES": "\n+"}, "m")
     ]
     assert found == [
         ("m.Words", "w+", re.IGNORECASE | re.UNICODE, True),
@@ -82,7 +82,7 @@ def test_modules_call_the_functions_of_re_by_its_name() -> None:
         if (
             isinstance(node, ast.ImportFrom)
             and node.module == "re"
-            and {it.name for it in node.names} - {"Match", "Pattern"}
+            and {name.name for name in node.names} - {"Match", "Pattern"}
         )
-        or (isinstance(node, ast.Import) and any(it.name == "re" and it.asname for it in node.names))
+        or (isinstance(node, ast.Import) and any(name.name == "re" and name.asname for name in node.names))
     ] == []

@@ -19,7 +19,7 @@ def configs(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         text += "[agents]" + draw(st.sampled_from(["", " # mine"])) + "\n"
         if draw(st.booleans()):
-            listed = [f"'{it}'" for it in draw(NAMES)]
+            listed = [f"'{part}'" for part in draw(NAMES)]
             text += draw(
                 st.sampled_from(["follow = [{}]\n", "follow=[ {} ] # x\n", "follow = [\n  {} # y\n]\n"])
             ).format(", ".join(listed))
@@ -33,7 +33,7 @@ def configs(draw: st.DrawFn) -> str:
 def test_names_that_are_added_and_removed_leave_the_configuration_as_it_was(
     text: str, wanted: list[str]
 ) -> None:
-    more = [it for it in wanted if it not in names(text, "agents", "follow")]
+    more = [part for part in wanted if part not in names(text, "agents", "follow")]
     after = with_names(text, "agents", "follow", wanted)
     assert set(wanted) <= set(names(after, "agents", "follow"))
     left = without_names(after, text, "agents", "follow", more)
@@ -65,8 +65,8 @@ def test_a_list_that_is_replaced_has_the_wanted_names_and_nothing_else_changes(
     now = names(text, "agents", "follow")
     after = with_list(text, "agents", "follow", wanted)
     assert names(after, "agents", "follow") == [
-        *(it for it in now if it in wanted),
-        *(it for it in wanted if it not in now),
+        *(part for part in now if part in wanted),
+        *(part for part in wanted if part not in now),
     ]
     before, found = tomllib.loads(text), tomllib.loads(after)
     before.get("agents", {}).pop("follow", None)

@@ -43,7 +43,7 @@ def test_each_command_is_there_with_its_option(command: str) -> None:
 
 def test_it_runs_on_the_oldest_and_the_newest_python_that_the_project_promises() -> None:
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["classifiers"]
-    promised = [it.rpartition(" :: ")[2] for it in about if it.startswith("Programming Language")]
+    promised = [item.rpartition(" :: ")[2] for item in about if item.startswith("Programming Language")]
     assert values("python") == [f'["{promised[0]}", "{promised[-1]}"]']
 
 
@@ -62,6 +62,6 @@ def test_every_job_has_a_limit_of_time() -> None:
 def test_every_action_is_pinned_to_a_version_and_keeps_no_credentials() -> None:
     for action in values("uses"):
         assert re.fullmatch(r"actions/[\w-]+@v\d+\.\d+\.\d+", action)
-    checkouts = [it for it in values("uses") if it.startswith("actions/checkout@")]
+    checkouts = [value for value in values("uses") if value.startswith("actions/checkout@")]
     assert len(checkouts) == len(jobs())
     assert values("persist-credentials") == ["false"] * len(checkouts)
