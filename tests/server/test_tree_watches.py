@@ -32,9 +32,9 @@ async def two(daemon: Running) -> tuple[Peer, Peer]:
 async def check(peer: Peer, shown: WatchedTree) -> None:
     """Wait until the rows of a client are those of the tree."""
     params = {
-        it: shown.params[it]
-        for it in ("sessionId", "filter", "query", "openAll", "openIds")
-        if it in shown.params
+        name: shown.params[name]
+        for name in ("sessionId", "filter", "query", "openAll", "openIds")
+        if name in shown.params
     }
     info = (await peer.call("session/info", sessionId=params["sessionId"]))["session"]
     await shown.until(info["lastSeq"])
@@ -70,10 +70,10 @@ async def test_any_changes_leave_the_rows_of_the_tree(daemon: Running, cwd: str,
     writer, viewer = await two(daemon)
     chance = random.Random(seed)
     session_id = await begun(
-        writer, cwd, user("q", id="e1"), *(user("q", id=f"e{it}", parentId="e1") for it in (2, 3))
+        writer, cwd, user("q", id="e1"), *(user("q", id=f"e{number}", parentId="e1") for number in (2, 3))
     )
     await writer.append(session_id, user("a word", id="e4", parentId="e2"), user("q", id="e5", parentId="e1"))
-    ids = [f"e{it}" for it in range(1, 6)]
+    ids = [f"e{number}" for number in range(1, 6)]
     shown = [
         await watching(viewer, session_id, **params)
         for params in (
@@ -110,8 +110,8 @@ async def test_a_large_tree_comes_from_the_leaf_outward(daemon: Running, cwd: st
     shown = await watching(viewer, session_id)
     first = shown.notes[0]["changes"][0]["nodes"]
     assert (len(first), first[-1]["id"], shown.notes[0]["precedingCount"]) == (500, "e1699", 1_200)
-    assert [it["precedingCount"] for it in shown.notes] == [1_200, 700, 200, 0]
-    assert not any(it["more"] for it in shown.notes)
+    assert [note["precedingCount"] for note in shown.notes] == [1_200, 700, 200, 0]
+    assert not any(note["more"] for note in shown.notes)
     await check(viewer, shown)
     around = await watching(viewer, session_id, aroundId="e10", limit=20)
     assert around.ids == [f"e{number}" for number in range(20)]
@@ -128,7 +128,7 @@ async def test_a_watch_of_some_rows_follows_those(daemon: Running, cwd: str) -> 
     assert last.ids == ["e45", "e46", "e47", "e48", "e49", "next"]
     assert (middle.ids, middle.sent) == (["e18", "e19", "e20", "e21", "e22"], 5)
     await writer.append(session_id, *(user(f"r{number}") for number in range(30)))
-    await viewer.until(lambda it: bool(it.told("session/treeLapsed")))
+    await viewer.until(lambda client: bool(client.told("session/treeLapsed")))
     (note,) = viewer.told("session/treeLapsed")
     assert (note["watchId"], note["reason"]) == (last.watch_id, "outOfSight")
 
@@ -193,7 +193,7 @@ async def test_unwatch_and_the_end_of_the_session_end_a_watch(daemon: Running, c
     shown.take()
     assert len(shown.notes) == 1
     await writer.call("session/delete", sessionId=session_id)
-    await viewer.until(lambda it: bool(it.told("session/treeLapsed")))
+    await viewer.until(lambda client: bool(client.told("session/treeLapsed")))
     (note,) = viewer.told("session/treeLapsed")
     assert (note["watchId"], note["reason"]) == (other.watch_id, "closed")
 

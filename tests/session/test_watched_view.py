@@ -95,7 +95,7 @@ def read_on(session: Loaded, line: Line) -> None:
 
 
 def opens(data: st.DataObject, count: int) -> Open:
-    rows = st.frozensets(st.integers(1, count)).map(lambda it: Open(rows=it))
+    rows = st.frozensets(st.integers(1, count)).map(lambda opened: Open(rows=opened))
     return data.draw(st.just(Open(is_all=True)) | rows)
 
 
@@ -109,7 +109,7 @@ def fresh(session: Loaded, filter: Filter, query: str, open: Open) -> TreePage:
 def grown(session: Loaded, lines: list[Line], data: st.DataObject) -> Iterator[None]:
     """Append entries anywhere, label entries and move the leaf."""
     for number, line in enumerate(lines, session.tree.committed):
-        target = data.draw(st.none() | st.integers(1, number - 1).map(lambda it: f"e{it}"))
+        target = data.draw(st.none() | st.integers(1, number - 1).map(lambda place: f"e{place}"))
         match data.draw(st.sampled_from(["append", "append", "label", "unlabel", "move"])):
             case "append":
                 new = line | {"id": f"e{number}", "parentId": target}
@@ -201,4 +201,4 @@ def test_only_new_rows_are_searched() -> None:
     read_on(session, user("another one") | {"id": "e501", "parentId": "e500"})
     session.lines_read = 0
     shown.update()
-    assert ([it.id for it in shown.nodes], session.lines_read) == (["e501"], 2)
+    assert ([node.id for node in shown.nodes], session.lines_read) == (["e501"], 2)

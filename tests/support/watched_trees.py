@@ -26,7 +26,7 @@ class WatchedTree:
 
     def take(self) -> None:
         """Apply the notifications that have come since the last call."""
-        notes = [it for it in self.peer.told("session/treeChanged") if it["watchId"] == self.watch_id]
+        notes = [item for item in self.peer.told("session/treeChanged") if item["watchId"] == self.watch_id]
         for note in notes[len(self.notes) :]:
             self.notes.append(note)
             self._apply(note)
@@ -37,7 +37,7 @@ class WatchedTree:
             assert place + change["removed"] <= len(self.rows)
             self.rows[place : place + change["removed"]] = change["nodes"]
             self.sent += len(change["nodes"])
-        labels = {it["entryId"]: it["label"] for it in note["labels"]}
+        labels = {label["entryId"]: label["label"] for label in note["labels"]}
         end = -1 if note["pathEnd"] is None else note["pathEnd"] - note["precedingCount"]
         self.rows = [
             row

@@ -70,13 +70,13 @@ class EditorSubscriptions:
         message = "The daemon that sent the changes ended."
         lapsed = [
             encode_notification(
-                m.TREE_LAPSED.name, t.TreeLapsedNote(watch_id=it, reason="daemonEnded", message=message)
+                m.TREE_LAPSED.name, t.TreeLapsedNote(watch_id=watch, reason="daemonEnded", message=message)
             )
             if is_tree
             else encode_notification(
-                m.WATCH_LAPSED.name, t.WatchLapsedNote(watch_id=it, reason="daemonEnded", message=message)
+                m.WATCH_LAPSED.name, t.WatchLapsedNote(watch_id=watch, reason="daemonEnded", message=message)
             )
-            for it, is_tree in self._watches.items()
+            for watch, is_tree in self._watches.items()
         ]
         self._positions.clear()
         self._watches.clear()

@@ -103,7 +103,7 @@ class TreeWatches:
 
     def count(self, watcher: TreeWatcher) -> int:
         """Return the number of watches of a client."""
-        return sum(it.watcher is watcher for it in self._all.values())
+        return sum(watch.watcher is watcher for watch in self._all.values())
 
     def add(self, watcher: TreeWatcher, params: t.WatchTreeParams) -> t.WatchTreeResult:
         """Begin a watch. Its notifications follow the response.
@@ -184,8 +184,8 @@ class TreeWatches:
             old = watch.snapshot
             found = await reader.drive(changes(old, new, watch.window, window))
             labels = [
-                t.EntryLabel(entry_id=it, label=new.labels[it].text if it in new.labels else None)
-                for it in (different_labels(old.labels, new.labels) if old is not NOTHING else ())
+                t.EntryLabel(entry_id=name, label=new.labels[name].text if name in new.labels else None)
+                for name in (different_labels(old.labels, new.labels) if old is not NOTHING else ())
             ]
             if old is new and not found:
                 continue

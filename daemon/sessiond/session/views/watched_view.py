@@ -87,8 +87,8 @@ class Snapshot:
         self.first_places = array("i", [0])
         for span in spans:
             self.first_places.append(self.first_places[-1] + marks.count(1, span.start, span.end))
-        self.by_row = sorted(range(len(spans)), key=lambda it: spans[it].start)
-        self.starts = array("i", [spans[it].start for it in self.by_row])
+        self.by_row = sorted(range(len(spans)), key=lambda place: spans[place].start)
+        self.starts = array("i", [spans[place].start for place in self.by_row])
         self.tip = self.place_of(tip_row)
 
     def __len__(self) -> int:
@@ -134,7 +134,9 @@ class Snapshot:
     def on_path(self, places: range, shapes: Sequence[RowShape]) -> set[int]:
         """Return those of some rows that are on the path to the leaf: all without indentation, up to the tip."""
         return {
-            it.row for place, it in zip(places, shapes, strict=True) if not it.indent and place <= self.tip
+            shape.row
+            for place, shape in zip(places, shapes, strict=True)
+            if not shape.indent and place <= self.tip
         }
 
     def _span_at(self, place: int) -> tuple[RowSpan, int]:
@@ -228,7 +230,9 @@ class WatchedView:
         hits = found.marks[: len(marks)].ljust(len(marks), b"\0")
         for row in changed:
             hits[row] = 0
-        for row in (yield from matching(tree, sorted(it for it in changed if marks[it]), self._words, read)):
+        for row in (
+            yield from matching(tree, sorted(row for row in changed if marks[row]), self._words, read)
+        ):
             hits[row] = 1
         found.update(hits, None if is_first else changed)
         return found
@@ -236,7 +240,11 @@ class WatchedView:
 
 def different_labels(one: Mapping[str, Label], other: Mapping[str, Label]) -> set[str]:
     """Return the ids of the entries whose labels differ."""
-    ids = {it for it, label in one.items() if it not in other or other[it].text != label.text}
+    ids = {
+        entry_id
+        for entry_id, label in one.items()
+        if entry_id not in other or other[entry_id].text != label.text
+    }
     return ids | (other.keys() - one.keys())
 
 
@@ -348,12 +356,12 @@ def _run(old: Snapshot, new: Snapshot, old_index: int, new_index: int, rows: ran
 def _in_order(runs: list[_Run], had: range, has: range) -> list[_Run]:
     """Return runs in the order of both snapshots, as far as the client has their rows. Of two that cross, one stays."""
     chosen: list[_Run] = []
-    for run in sorted(runs, key=lambda it: -it.count):
+    for run in sorted(runs, key=lambda run: -run.count):
         skipped = max(had.start - run.old, has.start - run.new, 0)
         count = min(run.count, had.stop - run.old, has.stop - run.new) - skipped
         if count > 0:
             run = _Run(run.old + skipped, run.new + skipped, count)
-            at = bisect_right(chosen, run.new, key=lambda it: it.new)
+            at = bisect_right(chosen, run.new, key=lambda run: run.new)
             if (at == 0 or chosen[at - 1].old < run.old) and (at == len(chosen) or run.old < chosen[at].old):
                 chosen.insert(at, run)
     return chosen
