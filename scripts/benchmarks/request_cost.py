@@ -11,7 +11,7 @@ CLIENTS, DEPTH = 8, 32
 _REASON = (
     "A server without layers that validates the envelope, refuses ids in flight, decodes typed params and encodes a "
     "typed result takes {limit} for the smallest request, {multiple:.2f} x the echo. The other {rest} are {work}the "
-    "order of requests that concern one session, the limits of a client, and a Python frame for each layer."
+    "session that the request names, the limits of a client, and a Python frame for each layer."
 )
 
 

@@ -52,18 +52,13 @@ class MemoryLog:
     """False: no other program can write to the log."""
 
     def __init__(self, content: MemoryContent, remains: dict[str, bytes]) -> None:
-        self.session_id = content.session_id
+        self.session_id = self.ref = content.session_id
         self.draft = content.draft
         self._content = content
         self._remains = remains
         self._queue: list[tuple[list[bytes], asyncio.Future[bool]]] = []
         self._closed = False
         self.closed_error: Exception | None = None
-
-    @property
-    def ref(self) -> str:
-        """The id of the session."""
-        return self.session_id
 
     @property
     def log_id(self) -> str:

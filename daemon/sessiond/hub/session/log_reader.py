@@ -37,7 +37,13 @@ _SMALL: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The facts of a session at one moment, for long work. Only rows below `committed` belong to it."""
+    """The facts of a session at one moment, for long work. Only rows below `committed` belong to it.
+
+    Rows keep their numbers and their entries, also when the log is migrated; a read raises `LogReplaced` if a line
+    belongs to another entry now. Their place in the tree may change in a log that other programs write. When a parent
+    that was missing arrives, the path of a row becomes longer, also by rows that do not belong to the moment. When an
+    id is repeated, it names the later row.
+    """
 
     committed: int
     leaf: int

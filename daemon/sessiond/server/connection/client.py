@@ -149,7 +149,7 @@ class Client(Handler[Connection]):
             or connection.exceeds(0, read_throttle.QUEUE_SOFT)
         ):
             return 0  # `received` stops the reading if too many bytes are unread
-        routes = self.server.routes
+        routes, answered = self.server.routes, connection.answer_at_once
         for place, body in enumerate(bodies[:_AT_ONCE]):
             if len(body) > _SMALL_BYTES or not body.isascii():
                 return place
@@ -164,7 +164,7 @@ class Client(Handler[Connection]):
             try:
                 answer = route.call(self, params)
                 if type(answer) not in DEFERRED:
-                    if connection.answer_at_once(head.id, answer) > _LARGE_BYTES:
+                    if answered(head.id, answer) > _LARGE_BYTES:
                         return place + 1
                     continue
             except Exception as error:  # noqa: BLE001 - everything becomes an answer

@@ -83,7 +83,9 @@ def _behind(live: LiveSession, after: t.After | None) -> int:
 
 def _listed(live: LiveSession, ids: Sequence[str], params: t.EntriesParams) -> _Answer:
     start = 0 if params.cursor is None else _number(params.cursor)
-    rows = _fitting(live, [live.row(name) for name in ids[start : start + params.limit]])
+    rows = [live.row(name) for name in ids[start : start + params.limit]]
+    if len(rows) > 1:
+        rows = _fitting(live, rows)
 
     def behind(count: int) -> str | None:
         return str(start + count) if start + count < len(ids) else None
@@ -221,8 +223,6 @@ def _page(
 
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:
     """Return as many of the rows as fit into a page, and at least one."""
-    if len(rows) == 1:
-        return rows
     size = 0
     for count, row in enumerate(rows):
         start, end = live.tree.span(row)

@@ -110,7 +110,7 @@ class Commits:
     @property
     def moves_file(self) -> bool:
         """Whether this daemon is changing the file, so that its size does not show changes by other programs."""
-        return self._work not in (_Work.NOTHING, _Work.SYNC)
+        return self._work is not _Work.NOTHING and self._work is not _Work.SYNC
 
     def accept(self, size: int) -> None:
         """Accept the bytes up to `size`, which another program added, as soon as the file is not being changed."""

@@ -72,7 +72,7 @@ class PostgresLog:
 
     def __init__(self, session: SharedSession, sessions: LogService) -> None:
         self.session = session
-        self.session_id = session.session_id
+        self.session_id = self.ref = session.session_id
         self.draft = session.draft
         self.queue = BatchQueue()
         self.seq = session.mirror.seq
@@ -86,11 +86,6 @@ class PostgresLog:
         self._closed = False
         self.closed_error: Exception | None = None
         self._distrusted: LogReplaced | None = None
-
-    @property
-    def ref(self) -> str:
-        """The id of the session."""
-        return self.session_id
 
     @property
     def log_id(self) -> str:
