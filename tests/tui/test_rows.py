@@ -71,9 +71,11 @@ def sent(before: Loaded, after: Loaded) -> t.TreeChangedNote:
     """The notification of the daemon after a change of a session."""
     old, new = (
         steps.run(
-            WatchedView("all", "", Open(is_all=True), NONE).snapshot(it.tree, Outline(), it.read, _unread)
+            WatchedView("all", "", Open(is_all=True), NONE).snapshot(
+                state.tree, Outline(), state.read, _unread
+            )
         )
-        for it in (before, after)
+        for state in (before, after)
     )
     nodes = page_of(after).nodes
     found = steps.run(changes(old, new, range(len(old)), range(len(new))))
@@ -82,8 +84,8 @@ def sent(before: Loaded, after: Loaded) -> t.TreeChangedNote:
         entry_count=new.entry_count, visible_count=len(new), preceding_count=0,
         path_end=None if new.tip == NONE else new.tip, labels=[], more=False,
         changes=[
-            t.TreeChange(place=it.place, removed=it.removed, nodes=nodes[it.rows.start : it.rows.stop])
-            for it in found
+            t.TreeChange(place=step.place, removed=step.removed, nodes=nodes[step.rows.start : step.rows.stop])
+            for step in found
         ],
     )  # fmt: skip
 

@@ -156,6 +156,8 @@ class Contents:
             self._changed(added if was_whole else 0)
         elif rows.is_whole or not before.is_whole:
             self.rows = rows
-            self._changed(sum(it not in before.places for it in rows.ids) if before.is_whole else 0)
+            self._changed(
+                sum(entry_id not in before.places for entry_id in rows.ids) if before.is_whole else 0
+            )
         else:
             self._read_on()

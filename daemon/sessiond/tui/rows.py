@@ -102,8 +102,8 @@ class Rows:
         for change in note.changes:
             self._replace(change.place, change.place + change.removed, change.nodes)
             lowest = min(lowest, change.place)
-        for it in note.labels:
-            self._label(it.entry_id, it.label)
+        for labeled in note.labels:
+            self._label(labeled.entry_id, labeled.label)
         self.before, self.shown, self.total = note.preceding_count, note.visible_count, note.entry_count
         tip = NOWHERE if note.path_end is None else note.path_end - self.before
         for place in range(min(lowest, max(tip, 0)), len(self.ids)):
