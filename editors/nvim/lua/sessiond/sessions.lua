@@ -225,9 +225,12 @@ function M.preview(choice, buffer)
       show(buffer, text.lines(err.message))
       return
     end
-    local rows = require('sessiond.tree.rows').of_page(result)
-    local tip, place = rows:tip(result.leafId)
-    show(buffer, require('sessiond.tree.draw').lines(rows.list, 1, #rows.list, tip), place)
+    local place
+    for at, row in ipairs(result.nodes) do
+      place = row.onPath and at or place
+    end
+    local tip = place and result.nodes[place]
+    show(buffer, require('sessiond.tree.draw').lines(result.nodes, 1, #result.nodes, tip), place)
   end)
 end
 

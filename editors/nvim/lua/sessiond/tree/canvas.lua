@@ -141,12 +141,11 @@ end
 
 ---Show rows instead of those that are shown.
 ---@param rows sessiond.Rows
----@param leaf_id string?
 ---@param placeholder string shown if there are no rows
-function Canvas:show(rows, leaf_id, placeholder)
+function Canvas:show(rows, placeholder)
   local cursors, before = self:cursors(), self.rows
   self.rows = rows
-  self.tip = rows:tip(leaf_id)
+  self.tip = rows.tip
   local lines = draw.lines(rows.list, 1, #rows.list, self.tip)
   buffer_lines.update(self.buffer, #lines > 0 and lines or { placeholder })
   self:put_back(cursors, before)
@@ -170,31 +169,30 @@ function Canvas:draw_row(row)
   end
 end
 
----Replace the subtree of a row.
----@param place integer of the row
----@param nodes sessiond.TreeNode[] the new subtree; its root is first
----@param leaf_id string?
-function Canvas:replace(place, nodes, leaf_id)
-  local cursors, before = self:cursors(), self.tip
-  local last = self.rows:replace(place, nodes)
-  self.tip = self.rows:tip(leaf_id)
-  local lines = draw.lines(self.rows.list, place, place + #nodes - 1, self.tip)
-  buffer_lines.set(self.buffer, place, last, lines)
+---Apply what has changed.
+---@param note sessiond.TreeChangedNote
+---@param placeholder string shown if there are no rows
+function Canvas:apply(note, placeholder)
+  local rows, cursors, before = self.rows, self:cursors(), self.tip
+  for _, change in ipairs(note.changes) do
+    local last = #rows.list > 0 and change.place + change.removed or -1
+    rows:splice(change.place, change.removed, change.nodes)
+    local lines = draw.lines(rows.list, change.place + 1, change.place + #change.nodes)
+    buffer_lines.set(self.buffer, change.place + 1, last, #rows.list > 0 and lines or { placeholder })
+  end
+  local changed = rows:set_labels(note.labels)
+  local first, last = rows:set_path(note)
+  self.tip = rows.tip
+  if first and last then
+    buffer_lines.set(self.buffer, first, last, draw.lines(rows.list, first, last, self.tip))
+  end
+  for _, place in ipairs(changed) do
+    self:draw_row(rows.list[place])
+  end
   self:draw_row(before)
   self:draw_row(self.tip)
-  self:put_back(cursors, self.rows)
+  self:put_back(cursors, rows)
   self:redraw_marks()
-end
-
----Show another label of an entry, if the entry is shown.
----@param id string
----@param label string? nil: none
-function Canvas:set_label(id, label)
-  local row = self.rows:get(id)
-  if row then
-    row.label, row.drawn = label, nil
-    self:draw_row(row)
-  end
 end
 
 ---Move the cursors to an entry: now, or when it is shown, unless the user has moved them by then.

@@ -85,12 +85,6 @@ local function label_of(row)
   return label ~= '' and ('[' .. label .. '] ') or ''
 end
 
----@param row sessiond.Row
----@return string
-local function hidden_of(row)
-  return row.hiddenCount > 0 and ('  (%d more)'):format(row.hiddenCount) or ''
-end
-
 ---@param role string
 ---@return string
 local function role_column(role)
@@ -116,7 +110,6 @@ local function line_of(row, is_tip, signs)
       .. role_column(M.role(row))
       .. label_of(row)
       .. text.one_line(row.preview)
-      .. hidden_of(row)
   )
 end
 
@@ -136,7 +129,7 @@ function M.line(row, is_tip)
     },
     { role_column(role), GROUPS[role] or 'SessiondOther' },
     { label_of(row), 'SessiondLabel' },
-    { text.one_line(row.preview) .. hidden_of(row), not row.onPath and 'SessiondOffPath' or nil },
+    { text.one_line(row.preview), not row.onPath and 'SessiondOffPath' or nil },
   }
   local spans, start = {}, 0
   for _, part in ipairs(parts) do

@@ -18,12 +18,7 @@ end
 ---Return the value of 'foldtext'.
 ---@return string
 function M.text()
-  local view = require('sessiond.tree.view').of(0)
-  local row = view and view.canvas.rows.list[vim.v.foldstart]
   local line, hidden = vim.fn.getline(vim.v.foldstart), vim.v.foldend - vim.v.foldstart
-  if row and row.hiddenCount > 0 then -- the rows of the branch are not read yet, and its line tells their number
-    line, hidden = line:gsub('  %(%d+ more%)$', ''), row.hiddenCount
-  end
   local count = ('  (%d more)'):format(hidden)
   local cells = vim.api.nvim_win_get_width(0) - #count
   return require('sessiond.text').fit(line, math.max(cells, 20)) .. count

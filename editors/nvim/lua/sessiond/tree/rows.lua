@@ -1,14 +1,13 @@
 ---The rows of a tree in the order of the daemon's layout `path`.
 ---
----The path to the leaf has no columns before it. Below a fork come its other branches, and then the path goes on. So a
----row and its descendants are consecutive, and a subtree can be replaced alone.
+---The path to the leaf has no columns before it. Below a fork come its other branches, and then the path goes on.
 ---@class sessiond.Row: sessiond.TreeNode
 ---@field drawn string? the line of the row, unless it is the tip
 
 ---@class sessiond.Rows
 ---@field list sessiond.Row[] a range of the tree without gaps
 ---@field places table<string, integer> id -> place in `list`
----@field private is_cut boolean whether rows follow the last one here
+---@field tip sessiond.Row? where the visible path to the leaf ends, if that row is here
 local Rows = {}
 Rows.__index = Rows
 
@@ -17,17 +16,7 @@ local M = {}
 ---Return an empty list of rows.
 ---@return sessiond.Rows
 function M.new()
-  return setmetatable({ list = {}, places = {}, is_cut = false }, Rows)
-end
-
----Return the rows of a page that was read around an entry.
----@param page sessiond.TreeResult
----@return sessiond.Rows
-function M.of_page(page)
-  local self = M.new()
-  self.is_cut = page.nextCursor ~= nil
-  self:add(page.nodes)
-  return self
+  return setmetatable({ list = {}, places = {} }, Rows)
 end
 
 ---Return whether a row is the first one of a branch.
@@ -37,21 +26,72 @@ function M.begins_branch(row)
   return row.gutter:find("[+']$") ~= nil
 end
 
----Add a page at the end.
----@param nodes sessiond.TreeNode[]
-function Rows:add(nodes)
-  for _, node in ipairs(nodes) do
-    self.list[#self.list + 1] = node --[[@as sessiond.Row]]
-    self.places[node.id] = #self.list
+---Return other rows that are equal.
+---@return sessiond.Rows
+function Rows:copy()
+  local other = M.new()
+  other:splice(0, 0, self.list)
+  other.tip = self.tip
+  return other
+end
+
+---Replace consecutive rows.
+---@param place integer the number of rows before them
+---@param removed integer the number of rows to remove
+---@param nodes sessiond.TreeNode[] the rows in their place
+function Rows:splice(place, removed, nodes)
+  local list, places = self.list, self.places
+  local count, more = #list, #nodes - removed
+  for at = place + 1, place + removed do
+    if places[list[at].id] == at then -- otherwise a change before has put it elsewhere
+      places[list[at].id] = nil
+    end
+  end
+  if more ~= 0 then
+    table.move(list, place + removed + 1, count, place + #nodes + 1)
+    for at = count + more + 1, count do
+      list[at] = nil
+    end
+  end
+  for index, node in ipairs(nodes) do
+    list[place + index] = node --[[@as sessiond.Row]]
+  end
+  for at = place + 1, more == 0 and place + #nodes or #list do
+    places[list[at].id] = at
   end
 end
 
----Return whether the rows of a branch are not here.
----@return boolean
-function Rows:has_folded_branch()
-  return vim.iter(self.list):any(function(row)
-    return row.hiddenCount > 0
-  end)
+---Set labels that changed.
+---@param labels sessiond.EntryLabel[]
+---@return integer[] places of the rows with these labels
+function Rows:set_labels(labels)
+  local changed = {}
+  for _, it in ipairs(labels) do
+    local row, place = self:get(it.entryId)
+    if row and place then
+      row.label, row.drawn = it.label, nil
+      changed[#changed + 1] = place
+    end
+  end
+  return changed
+end
+
+---Mark the path to the leaf.
+---@param note sessiond.TreeChangedNote
+---@return integer? first place of the rows that were marked otherwise before
+---@return integer? last
+function Rows:set_path(note)
+  local stop = note.pathEnd and note.pathEnd - note.precedingCount + 1 or 0
+  self.tip = self.list[stop]
+  local first, last
+  for place, row in ipairs(self.list) do
+    local on_path = row.indent == 0 and place <= stop
+    if row.onPath ~= on_path then
+      row.onPath, row.drawn = on_path, nil
+      first, last = first or place, place
+    end
+  end
+  return first, last
 end
 
 ---Return a row by its id.
@@ -62,73 +102,6 @@ function Rows:get(id)
   local place = id and self.places[id]
   if place then
     return self.list[place], place
-  end
-end
-
----Return the place of the last descendant of a row, or its own.
----@param place integer
----@return integer
-function Rows:last_below(place)
-  local indent, last = self.list[place].indent, place
-  local row = self.list[last + 1]
-  while row and (row.indent > indent or (row.indent == indent and not M.begins_branch(row))) do
-    last = last + 1
-    row = self.list[last + 1]
-  end
-  return last
-end
-
----Replace a subtree.
----@param place integer of its root
----@param nodes sessiond.TreeNode[] the new subtree, read with `rootId`; its root is first
----@return integer last place of the old subtree
-function Rows:replace(place, nodes)
-  local list, root = self.list, self.list[place]
-  local last = self:last_below(place)
-  local columns = root.gutter:gsub('%+$', '|'):gsub("'$", ' ')
-  for _, node in ipairs(nodes) do
-    node.gutter, node.indent, node.depth = columns .. node.gutter, root.indent + node.indent, root.depth + node.depth
-  end
-  nodes[1].parentId, nodes[1].lastSibling, nodes[1].gutter = root.parentId, root.lastSibling, root.gutter
-  local after = {}
-  table.move(list, last + 1, #list, 1, after)
-  for old = place, last do
-    self.places[list[old].id] = nil
-  end
-  for index = #list, place, -1 do
-    list[index] = nil
-  end
-  self:add(nodes)
-  local moved = #list
-  table.move(after, 1, #after, moved + 1, list)
-  for index = moved + 1, #list do
-    self.places[list[index].id] = index
-  end
-  return last
-end
-
----Return the row, or its nearest ancestor, that is on the path to the leaf. All changes of a path that ends below the
----row are in the subtree of that row.
----@param row sessiond.Row?
----@return sessiond.Row?
-function Rows:on_path_above(row)
-  while row and not row.onPath do
-    row = self:get(row.parentId)
-  end
-  return row
-end
-
----Return the row where the visible path to the leaf ends, if it is here.
----@param leaf_id string? id of the leaf, if it is known
----@return sessiond.Row?
-function Rows:tip(leaf_id)
-  local goes_on = self.is_cut -- whether the path may continue in rows that are not here
-  for place = #self.list, 1, -1 do
-    local row = self.list[place]
-    if row.onPath then
-      return (not goes_on or row.id == leaf_id) and row or nil
-    end
-    goes_on = goes_on and row.indent > 0
   end
 end
 

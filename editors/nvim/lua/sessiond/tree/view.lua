@@ -1,10 +1,9 @@
 ---The tree of a session in a buffer: the rows, the title over them, and the changes of the session.
 ---
----`canvas` draws the rows, `loader` reads them, and `changes` applies notifications.
+---`canvas` draws the rows, and `feed` receives them.
 local M = {}
 
 local api = vim.api
-local changes = require('sessiond.tree.changes')
 local client = require('sessiond.client')
 local text = require('sessiond.text')
 
@@ -12,7 +11,7 @@ local text = require('sessiond.text')
 ---@field id string of the session
 ---@field buffer integer
 ---@field canvas sessiond.Canvas
----@field loader sessiond.Loader
+---@field feed sessiond.Feed
 ---@field leaf_id string?
 ---@field total integer entries in the session, shown or not
 ---@field filter sessiond.Filter
@@ -49,7 +48,7 @@ end
 ---@param id string whole id of the session
 function M.attach(buffer, id)
   if trees[buffer] then
-    trees[buffer].loader:refresh()
+    trees[buffer].feed:refresh()
     return
   end
   local chosen = require('sessiond.config').get().tree
@@ -61,7 +60,7 @@ function M.attach(buffer, id)
     filter = chosen.filter,
     shows_time = chosen.time,
   }, Tree)
-  self.loader = require('sessiond.tree.loader').new(self)
+  self.feed = require('sessiond.tree.feed').new(self)
   trees[buffer] = self
   require('sessiond.tree.marks').enable()
   for name, value in pairs(OPTIONS) do
@@ -75,7 +74,7 @@ function M.attach(buffer, id)
     once = true,
     callback = function()
       trees[buffer] = nil
-      self.loader:close()
+      self.feed:close()
       self.unfollow()
     end,
   })
@@ -94,18 +93,7 @@ function Tree:follower()
       self:set_session(session)
       self.leaf_id = self.leaf_id or session.leafId
       self.total = session.entryCount
-      if not self.loader:is_current() then
-        self.loader:refresh()
-      end
-    end,
-    reload = function()
-      self.loader:refresh()
-    end,
-    appended = function(note)
-      changes.appended(self, note)
-    end,
-    moved = function(note)
-      changes.leaf_moved(self, note)
+      self.feed:begin()
     end,
     changed = function(session)
       self:set_session(session)
@@ -158,30 +146,32 @@ function Tree:show_title()
   pcall(vim.cmd.redrawstatus, { bang = true })
 end
 
--- Questions and reports of the loader -----------------------------------------------------------------------
+-- Questions and reports of the feed -----------------------------------------------------------------------
 
----Return the params of `session/tree`. All branches are open, because the editor folds them.
+---Return the params of `session/watchTree`. All branches are open, because the editor folds them.
 ---@param more table
----@return sessiond.TreeParams
+---@return sessiond.WatchTreeParams
 function Tree:params(more)
-  local params = { sessionId = self.id, filter = self.filter, query = self.query, layout = 'path', openAll = true }
+  local params = { sessionId = self.id, filter = self.filter, query = self.query, openAll = true }
   return vim.tbl_extend('force', params, more)
 end
 
----Show rows (called by the loader).
+---Return the text that is shown if there are no rows.
+---@return string
+function Tree:placeholder()
+  return self.query and 'No entry contains all of these words.'
+    or self.filter == 'default' and 'There are no messages yet.'
+    or ('The filter %s shows no entry of this session.'):format(self.filter)
+end
+
+---Show rows (called by the feed).
 ---@param rows sessiond.Rows
 function Tree:show(rows)
-  self.canvas:show(
-    rows,
-    self.leaf_id,
-    self.query and 'No entry contains all of these words.'
-      or self.filter == 'default' and 'There are no messages yet.'
-      or ('The filter %s shows no entry of this session.'):format(self.filter)
-  )
+  self.canvas:show(rows, self:placeholder())
   self:show_title()
 end
 
----Show why rows cannot be read (called by the loader).
+---Show why rows cannot be read (called by the feed).
 ---@param err sessiond.RpcError
 function Tree:failed(err)
   if err.data and err.data.kind == 'disconnected' then
@@ -204,13 +194,13 @@ end
 
 ---Read the tree again. Starts the daemon if it does not run.
 function Tree:reload()
-  self.loader:refresh()
+  self.feed:refresh()
   require('sessiond.connect').ensure(function() end)
 end
 
 ---@private
 function Tree:restart()
-  self.loader:restart()
+  self.feed:restart()
   require('sessiond.connect').ensure(function() end)
 end
 
