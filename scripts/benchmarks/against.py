@@ -80,7 +80,7 @@ def in_turns(
         try:
             for turn in range(turns):
                 for one in list(sides)[:: 1 if turn % 2 == 0 else -1]:
-                    gathered[one].append(_run(one, name, quick=quick))
+                    gathered[one].append(measured_by(one, name, quick=quick))
         except Failed as failure:
             print(f" left out: {failure}", file=sys.stderr)
             continue
@@ -98,7 +98,7 @@ def _joined(measurements: Sequence[Sequence[Results]]) -> Results:
     return msgspec.structs.replace(measurements[0][0], measurements=tuple(joined))
 
 
-def _run(python: str, name: str, *, quick: bool) -> Results:
+def measured_by(python: str, name: str, *, quick: bool) -> Results:
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         options = ["--quick"] if quick else []
         _output([python, "-m", "scripts.benchmarks", name, *options, "--json", file.name])

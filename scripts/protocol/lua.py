@@ -22,11 +22,11 @@ def render(schema: JsonSchema) -> str:
     """The whole module."""
     blocks = [
         _HEAD,
-        *(_definition(name, definition) for name, definition in schema["$defs"].items()),
+        *(definition_text(name, definition) for name, definition in schema["$defs"].items()),
         "local M = {}",
         f"M.protocol_version = {schema['protocolVersion']}",
         _names("methods", schema["methods"]),
-        _repeatable(schema),
+        repeatable_text(schema),
         _names("client_methods", schema["clientMethods"]),
         _names("notifications", schema["notifications"]),
         _names("both_ways", schema["bothWays"]),
@@ -61,7 +61,7 @@ def type_name(field: JsonSchema) -> str:
             return "any"
 
 
-def _definition(name: str, definition: JsonSchema) -> str:
+def definition_text(name: str, definition: JsonSchema) -> str:
     comment = "".join(f"---{line}\n" for line in definition["description"].splitlines())
     if is_enumeration(definition):
         described = zip(definition["enum"], definition["enumDescriptions"], strict=True)
@@ -71,12 +71,14 @@ def _definition(name: str, definition: JsonSchema) -> str:
         # An entry of a known type may still lack its fields in a file, so an entry is no more than its base.
         alias = "sessiond.EntryBase" if name == "Entry" else type_name(definition)
         return f"{comment}---@alias sessiond.{name} {alias}"
-    fields = "".join(f"\n---@field {_field(field, name, definition)}" for field in definition["properties"])
+    fields = "".join(
+        f"\n---@field {field_text(field, name, definition)}" for field in definition["properties"]
+    )
     rest = "\n---@field [string] any" if definition.get("additionalProperties") else ""
     return f"{comment}---@class (exact) sessiond.{name}{fields}{rest}"
 
 
-def _field(name: str, owner: str, definition: JsonSchema) -> str:
+def field_text(name: str, owner: str, definition: JsonSchema) -> str:
     field = definition["properties"][name]
     optional = name not in definition["required"]
     kind = type_name(field)
@@ -99,7 +101,7 @@ def _names(title: str, messages: JsonSchema) -> str:
     return f"M.{title} = {{\n{''.join(rows)}}}"
 
 
-def _repeatable(schema: JsonSchema) -> str:
+def repeatable_text(schema: JsonSchema) -> str:
     rows = "".join(f"  [{literal(name)}] = true,\n" for name in repeatable(schema))
     comment = "---Requests that take a `commandId`: sent again with the same one, they take effect once."
     return f"{comment}\n---@type table<string, true>\nM.repeatable = {{\n{rows}}}"

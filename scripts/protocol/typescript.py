@@ -24,7 +24,7 @@ def render(schema: JsonSchema) -> str:
     blocks = [
         _HEAD,
         f"export const protocolVersion = {schema['protocolVersion']};",
-        *(_definition(name, definition) for name, definition in schema["$defs"].items()),
+        *(definition_text(name, definition) for name, definition in schema["$defs"].items()),
         _messages("Requests", "Every request: what it takes, answers and may fail with.", schema["methods"]),
         _messages(
             "ClientRequests",
@@ -34,7 +34,7 @@ def render(schema: JsonSchema) -> str:
         _messages("Notifications", "Notifications of the daemon.", schema["notifications"]),
         _messages("BothWays", "Notifications that either end sends.", schema["bothWays"]),
         _names("methods", "Requests", schema["methods"]),
-        _repeatable(schema),
+        repeatable_text(schema),
         _names("clientMethods", "ClientRequests", schema["clientMethods"]),
         _names("notifications", "Notifications", schema["notifications"]),
         _names("bothWays", "BothWays", schema["bothWays"]),
@@ -76,7 +76,7 @@ def type_name(field: JsonSchema) -> str:
             return "unknown"
 
 
-def _definition(name: str, definition: JsonSchema) -> str:
+def definition_text(name: str, definition: JsonSchema) -> str:
     comment = _comment(definition["description"])
     if is_enumeration(definition):
         return f"{comment}export type {name} =\n{_values(definition)};"
@@ -87,7 +87,7 @@ def _definition(name: str, definition: JsonSchema) -> str:
     if not definition["properties"] and "patternProperties" not in definition:
         return f"{comment}export type {name} = Record<string, never>;"
     fields = [
-        _field(field, schema, definition["required"]) for field, schema in definition["properties"].items()
+        field_text(field, schema, definition["required"]) for field, schema in definition["properties"].items()
     ]
     if definition.get("additionalProperties"):
         fields.append("  [field: string]: unknown;\n")
@@ -101,7 +101,7 @@ def _values(definition: JsonSchema) -> str:
     return "\n".join(f"{_comment(means, '  ')}  | {literal(value)}" for value, means in described)
 
 
-def _field(name: str, field: JsonSchema, required: list[str]) -> str:
+def field_text(name: str, field: JsonSchema, required: list[str]) -> str:
     mark = "" if name in required else "?"
     return f"{_comment(notes(field), '  ')}  {name}{mark}: {type_name(field)};\n"
 
@@ -130,7 +130,7 @@ def _names(title: str, keys_of: str, messages: JsonSchema) -> str:
     return f"export const {title} = {{\n{rows}}} as const satisfies Record<string, keyof {keys_of}>;"
 
 
-def _repeatable(schema: JsonSchema) -> str:
+def repeatable_text(schema: JsonSchema) -> str:
     rows = "".join(f"  {literal(name)},\n" for name in repeatable(schema))
     comment = _comment(
         "Requests that take a `commandId`: sent again with the same one, they take effect once."

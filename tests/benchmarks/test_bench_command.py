@@ -191,7 +191,7 @@ def test_two_sides_are_measured_in_turns_and_alternate_which_is_first(
         order.append("ours" if python == sys.executable else "theirs")
         return read(file)
 
-    monkeypatch.setattr(against, "_run", run)
+    monkeypatch.setattr(against, "measured_by", run)
     ours, theirs = against.in_turns("f" * 40, "/other/python", ["one"], turns=2, quick=True)
     assert order == ["ours", "theirs", "theirs", "ours"]
     assert theirs.commit == "f" * 10
@@ -210,7 +210,7 @@ def test_a_measurement_that_the_other_commit_cannot_do_is_left_out(
             raise against.Failed("no module of this name")
         return read(file)
 
-    monkeypatch.setattr(against, "_run", run)
+    monkeypatch.setattr(against, "measured_by", run)
     ours, theirs = against.in_turns("f" * 40, "/other/python", ["new", "one"], turns=1, quick=True)
     assert len(ours.measurements) == len(theirs.measurements) == 1
     assert "left out: no module of this name" in capsys.readouterr().err

@@ -103,11 +103,11 @@ def test_a_hook_in_a_session_of_its_own_does_not_give_the_session_away(panes: Pa
 )
 def test_the_recipe_in_a_pane_gives_the_id_of_the_pane(panes: Panes, before: str) -> None:
     pane = panes.new()
-    name = panes.tmux("display", "-p", "-t", pane._target, "#{pane_id}@#{pid}")
+    name = panes.tmux("display", "-p", "-t", pane.target, "#{pane_id}@#{pid}")
     kept = before.replace("env -i", f"env -i SESSIOND_HOME={panes.folder.parent}")
     assert pane("terminal", before=kept).out.strip() == by_recipe(pane, kept) == f"tmux:{name}"
     told = pane("terminal", "--json", before=kept).json
-    assert str(told["pid"]) == panes.tmux("display", "-p", "-t", pane._target, "#{pane_pid}")
+    assert str(told["pid"]) == panes.tmux("display", "-p", "-t", pane.target, "#{pane_pid}")
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ async def test_an_export_needs_no_process_where_the_system_allows_none(
         peer, session_id = await started(daemon, cwd)
         await peer.append(session_id, *(user("x" * 10_000) for _ in range(100)))
         texts = [await peer.call("session/export", sessionId=session_id, format="jsonl")]
-        monkeypatch.setattr("sessiond.hub.execution.child_process._COMMAND", ("/nowhere/python",))
+        monkeypatch.setattr("sessiond.hub.execution.child_process.COMMAND", ("/nowhere/python",))
         with pytest.raises(ChildNotStarted):
             await run_in_child_process(os.getpid)
         texts.append(await peer.call("session/export", sessionId=session_id, format="jsonl"))

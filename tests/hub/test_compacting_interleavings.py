@@ -79,12 +79,12 @@ class Life:
             who.call("session/compact", sessionId=self.session_id, settings=SMALL, **params)
         )
         # The request goes out when the task begins, with the id that is next in line.
-        self.asked.append((who, f"call-{len(who._calls) + self.waiting(who)}", asked))
+        self.asked.append((who, f"call-{len(who.calls) + self.waiting(who)}", asked))
 
     def waiting(self, who: Peer) -> int:
         """Requests of a client that have been made but not sent yet."""
         numbers = [int(request_id[5:]) for peer, request_id, _ in self.asked if peer is who]
-        return len([number for number in numbers if number >= len(who._calls)])
+        return len([number for number in numbers if number >= len(who.calls)])
 
     def answer(self, how: str) -> None:
         """Answer a request for a summary, if one is open."""

@@ -16,13 +16,13 @@ import msgspec
 import pytest
 
 from sessiond.config import Config
-from sessiond.hub.doctor import logs as doctor_logs
 from sessiond.hub.doctor.examination import examine, result_of
-from sessiond.hub.doctor.fixing import _FIXES
+from sessiond.hub.doctor.fixing import FIXES
 from sessiond.hub.doctor.scope import Scope
 from sessiond.hub.prompt_history.database import Prompts
 from sessiond.paths import find_locations
 from sessiond.protocol.findings import KINDS, finding
+from sessiond.session.tree.log_inspection import tree_of_log
 from sessiond.session.tree.problems import PROBLEMS
 from sessiond.setup import journal
 from support import logs
@@ -98,7 +98,7 @@ def test_every_problem_kind_has_advice_in_the_table_of_findings() -> None:
 
 def test_the_fixable_kinds_are_those_of_the_table_and_of_the_command() -> None:
     by_the_command = {"unreachable", "damagedEndpoint"}
-    assert {kind for kind, of_kind in KINDS.items() if of_kind.fixes} == _FIXES.keys() | by_the_command
+    assert {kind for kind, of_kind in KINDS.items() if of_kind.fixes} == FIXES.keys() | by_the_command
 
 
 async def test_an_intact_store_has_no_findings(home: Path) -> None:
@@ -534,14 +534,13 @@ async def test_a_file_that_cannot_be_examined_is_reported_and_the_others_are_exa
         path = await patient(daemon)
     other = path.with_name(path.name.replace(SESSION, "doctors-second"))
     other.write_bytes(path.read_bytes().replace(SESSION.encode(), b"doctors-second") + b"{broken\n")
-    examined = doctor_logs._settled
 
-    def failing(descriptor: int) -> Any:
-        if os.path.samestat(os.fstat(descriptor), path.stat()):
+    def failing(size: int, read: Any) -> Any:
+        if size == path.stat().st_size:
             raise RuntimeError("a defect")
-        return examined(descriptor)
+        return tree_of_log(size, read)
 
-    monkeypatch.setattr(doctor_logs, "_settled", failing)
+    monkeypatch.setattr("sessiond.hub.doctor.logs.tree_of_log", failing)
     async with running(home) as daemon:
         found = (await (await daemon.attach()).call("server/doctor"))["findings"]
     assert [reported["location"]["path"] for reported in _of(found, "unreadable")] == [str(path)]

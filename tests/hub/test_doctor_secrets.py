@@ -167,7 +167,7 @@ async def test_others_are_answered_while_the_search_goes_on_and_it_can_be_cancel
         peer, other = await daemon.attach(), await daemon.attach()
         await peer.call("session/create", cwd="/work", id="session1")
         await peer.append("session1", user(SECRET))
-        store = daemon.hub._files  # type: ignore[union-attr]
+        store, _ = daemon.inside.hub.stores
         scan, gate = store.scan, threading.Event()
 
         def wait(ref: str, start: int = 0) -> Iterator[bytes]:

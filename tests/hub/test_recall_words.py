@@ -87,9 +87,9 @@ def test_names_in_code_are_split(text: str, parts: str, names: str) -> None:
 
 @given(st.text('abAB09_./:- é\n\t"', max_size=30))
 def test_names_are_those_that_their_patterns_find_in_the_whole_text(text: str) -> None:
-    for pattern in (identifiers._CAMEL, identifiers._NAME):
-        found = [found for place in identifiers._places(text) for found in pattern.findall(text, *place)]
-        assert found == pattern.findall(text)
+    parts = [identifiers.found_in(name).parts for name in dict.fromkeys(identifiers.CAMEL.findall(text))]
+    names = dict.fromkeys(name.lower() for name in identifiers.NAME.findall(text))
+    assert identifiers.found_in(text) == (" ".join(filter(None, parts)), " ".join(names))
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_process_that_was_killed_is_started_again() -> None:
 
 
 def test_a_process_that_ends_each_time_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scanning_process, "_COMMAND", ("false",))
+    monkeypatch.setattr(scanning_process, "COMMAND", ("false",))
     with pytest.raises(ChildFailed, match="ended with status 1"):
         ScanningProcess(None).scan(KEY)
 

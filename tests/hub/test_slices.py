@@ -108,7 +108,7 @@ async def test_entries_for_subscribers_are_announced_over_several_turns_and_all_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budget = _CountingBudget(1e-9)
-    monkeypatch.setattr("sessiond.hub.session.pending_batches._telling", budget)
+    monkeypatch.setattr("sessiond.hub.session.pending_batches.telling_budget", budget)
     async with running(tmp_path) as daemon:
         peer, reader = await daemon.attach(), await daemon.attach()
         ids = [(await peer.call("session/create", cwd="/w"))["session"]["sessionId"] for _ in range(5)]

@@ -35,7 +35,7 @@ def test_the_document_has_every_generated_part_once() -> None:
 
 def test_lua_can_say_a_null_that_means_something_and_reads_null_as_absent() -> None:
     wire = schema()["$defs"]
-    field = GENERATOR["lua"]._field
+    field = GENERATOR["lua"].field_text
     assert field("entryId", "BranchParams", wire["BranchParams"]).startswith("entryId string|vim.NIL")
     assert field("summary", "BranchParams", wire["BranchParams"]).startswith("summary? string ")
     assert field("leafId", "BranchResult", wire["BranchResult"]).startswith("leafId? string ")
@@ -43,7 +43,7 @@ def test_lua_can_say_a_null_that_means_something_and_reads_null_as_absent() -> N
 
 def test_typescript_keeps_null_apart_from_absent() -> None:
     wire = schema()["$defs"]
-    text = GENERATOR["typescript"]._definition("BranchParams", wire["BranchParams"])
+    text = GENERATOR["typescript"].definition_text("BranchParams", wire["BranchParams"])
     assert "  entryId: string | null;\n" in text
     assert "  expectedLeafId?: string | null;\n" in text
     assert "  details?: unknown;\n" in text
@@ -51,7 +51,7 @@ def test_typescript_keeps_null_apart_from_absent() -> None:
 
 def test_typescript_and_lua_list_the_requests_that_take_a_command_id() -> None:
     document = schema()
-    listed = GENERATOR["typescript"]._repeatable(document), GENERATOR["lua"]._repeatable(document)
+    listed = GENERATOR["typescript"].repeatable_text(document), GENERATOR["lua"].repeatable_text(document)
     for text in listed:
         rows = [line for line in text.splitlines() if line.startswith("  ")]
         assert {row.split('"')[1] for row in rows} == commands.METHODS

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import itertools
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -413,19 +414,18 @@ async def test_a_flood_before_the_end_of_the_stream_is_delivered_whole() -> None
     assert b"".join(wire.writes) == frames(*(encode_result(i, i) for i in range(1000)))
 
 
-async def test_an_unfinished_frame_has_a_beginning_in_time() -> None:
+async def test_an_unfinished_frame_has_a_beginning_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     connection, _ = wired(Recorder())
     whole = frames(encode_notification("n"))
-    began: list[float | None] = [connection._unfinished._began]
-    for piece in (whole[:5], whole[5:9], whole[9:] + whole[:-1], whole[-1:]):
-        connection.data_received(piece)
-        began.append(connection._unfinished._began)
-    before, first, same, second, after = began
-    assert (before, after) == (None, None)
-    assert first is not None
-    assert second is not None
-    assert first == same
-    assert first < second
+    seconds = [connection.frame_seconds]
+    now = 1_000.0
+    with monkeypatch.context() as patched:
+        patched.setattr(asyncio.get_running_loop(), "time", lambda: now)
+        for piece in (whole[:5], whole[5:9], whole[9:] + whole[:-1], whole[-1:]):
+            connection.data_received(piece)
+            now += 10
+            seconds.append(connection.frame_seconds)
+    assert seconds == [0, 10, 20, 10, 0]
 
 
 @pytest.mark.parametrize(
@@ -677,18 +677,19 @@ async def test_an_abandoned_connection_leaves_nothing_behind() -> None:
     assert complaints == []
 
 
-async def test_the_time_of_a_frame_does_not_run_while_this_end_does_not_read() -> None:
+async def test_the_time_of_a_frame_does_not_run_while_this_end_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     connection, _ = wired(Recorder())
     whole = frames(encode_notification("n"))
     connection.data_received(whole[:9])
-    connection._unfinished._began = asyncio.get_running_loop().time() - 100
+    time = asyncio.get_running_loop().time
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: time() + 100)
     assert connection.frame_seconds >= 100
     connection.pause()
     assert connection.frame_seconds == 0
     connection.resume()
-    await until(lambda: not connection._receiving.is_paused)
-    await asyncio.sleep(0)
-    assert connection.frame_seconds < 100
+    await until(lambda: 0 < connection.frame_seconds < 100)
 
 
 class Announced(Recorder):
@@ -725,10 +726,7 @@ async def test_a_long_line_is_announced_as_what_it_may_become() -> None:
     assert mine.large == [MAX_FRAME, "behind 1 messages"]
 
 
-async def test_messages_that_are_much_work_do_not_keep_the_others_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("sessiond.rpc.receive_queue._TURN_SECONDS", -1.0)
+async def test_messages_that_are_much_work_do_not_keep_the_others_waiting() -> None:
     order: list[str] = []
 
     class Noted(Recorder):
@@ -738,6 +736,9 @@ async def test_messages_that_are_much_work_do_not_keep_the_others_waiting(
 
         def received(self, connection: Connection, head: Head, body: bytes) -> None:
             order.append(self.name)
+            until = time.perf_counter() + 0.0005
+            while time.perf_counter() < until:
+                pass
 
     flooding, modest = wired(Noted("flood"))[0], wired(Noted("modest"))[0]
     asyncio.get_running_loop().call_soon(modest.data_received, frames(encode_notification("n")))

@@ -175,7 +175,8 @@ async def test_a_peer_that_left_is_told_from_one_that_only_stopped_sending() -> 
         far.send(encode_frame(encode_request(1, "slow"), "contentLength"))
         assert not connection.is_deserted
         far.shutdown(socket.SHUT_WR)
-        await until(lambda: connection._ended)
+        with pytest.raises(ConnectionClosed):  # when the end has arrived
+            await connection.call("anything", timeout=PATIENCE)
         assert not connection.is_deserted
         far.close()
         assert connection.is_deserted

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.client.blocking import connect
-from sessiond.client.daemon_socket import read_endpoint
+from sessiond.client.blocking import BlockingDaemon, connect
+from sessiond.client.daemon_socket import DaemonConnectionError, read_endpoint
 from sessiond.paths import Locations, make_private
-from sessiond.server.listeners import activation, unix_socket
+from sessiond.server.listeners import activation
 from sessiond.server.process.lifecycle import DISPLACED
 from support.homes import a_home, environment, sessiond, wait_until
 from support.manager import given, listening_at
@@ -178,6 +178,19 @@ def test_a_daemon_does_not_steal_the_path_from_a_manager_that_listens() -> None:
         assert b"systemctl --user start" in told.stderr
 
 
+def the_first_connection(locations: Locations) -> BlockingDaemon:
+    """A connection as soon as something listens, which is some time after its path is there."""
+    made: list[BlockingDaemon] = []
+
+    def is_made() -> bool:
+        with contextlib.suppress(DaemonConnectionError):
+            made.append(connect(autostart=False, locations=locations))
+        return bool(made)
+
+    wait_until(is_made, BOUND)
+    return made[0]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="systemd is of Linux")
 @pytest.mark.system
 def test_systemd_itself_starts_the_daemon_for_the_first_who_comes() -> None:
@@ -189,10 +202,7 @@ def test_systemd_itself_starts_the_daemon_for_the_first_who_comes() -> None:
              *sessiond("serve")],
             env=environment(locations), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         ) as daemon:  # fmt: skip
-            wait_until(
-                lambda: locations.socket in unix_socket._listened_to(), BOUND
-            )  # there before it listens
-            with connect(autostart=False, locations=locations) as client:
+            with the_first_connection(locations) as client:
                 assert client.call("server/status")["pid"] == daemon.pid
                 client.call("server/stop")
             assert daemon.wait(BOUND) == 0

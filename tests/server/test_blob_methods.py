@@ -276,7 +276,7 @@ async def test_a_log_that_cannot_be_read_stops_the_collection(near: Running) -> 
     await peer.append(await session(peer), user("hello"), assistant("hi"))
     (file,) = near.files()
     (file.with_name(f"{file.name}.torn-1")).write_bytes(b"x")
-    store = near.hub._files  # type: ignore[union-attr]
+    store, _ = near.inside.hub.stores
     scan = store.scan
 
     def refuse(ref: str, start: int = 0) -> Any:
@@ -330,7 +330,7 @@ async def test_a_collection_that_is_given_up_moves_nothing(near: Running) -> Non
     await put(peer, DATA)
     make_old(near, HASH)
     await peer.append(await session(peer), user("hello"), assistant("hi"))
-    store = near.hub._files  # type: ignore[union-attr]
+    store, _ = near.inside.hub.stores
     scan, gate = store.scan, threading.Event()
 
     def wait(ref: str, start: int = 0) -> Iterator[bytes]:

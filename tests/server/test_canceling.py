@@ -65,7 +65,7 @@ async def test_a_request_that_is_canceled_at_any_moment_is_answered_once(
         assert await call in ("answered", "canceled", *EXPECTED.get(method, ()))
     status = await peer.call("server/status")
     assert status["inFlightCount"] == 0
-    assert peer.order.count("reply") == len(peer._calls)
+    assert peer.order.count("reply") == len(peer.calls)
     await peer.append(session_id, user("goes on"), assistant("yes"))
 
 
@@ -126,6 +126,6 @@ async def test_a_cancellation_in_the_same_read_as_its_request_finds_it(memory: R
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
     assert await call == "canceled"
     # The id may be used again at once.
-    peer._calls[peer.last_id] = again = asyncio.get_running_loop().create_future()
+    peer.calls[peer.last_id] = again = asyncio.get_running_loop().create_future()
     peer.connection.send_body(encode_request(peer.last_id, "session/path", {"sessionId": session_id}))
     assert (await again)["items"]

@@ -7,11 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from types import NoneType
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
 
 from sessiond.hub import errors as hub
+from sessiond.hub.session.live import LiveSession
 from sessiond.protocol import errors as kinds
 from sessiond.protocol.error_details import StorageDetails
 from sessiond.protocol.errors import CODES, KINDS, STORAGE_FAILED, ErrorKind
@@ -140,10 +142,8 @@ async def refused_with(kind: str, at: OnADisk, cwd: str, tmp_path: Path) -> Refu
 
 async def internal(at: OnADisk, peer: Peer, session_id: str) -> Refused:
     assert at.daemon.hub is not None
-    live = at.daemon.hub.sessions.cached(session_id)
-    assert live is not None
-    live._reader.outline = None  # type: ignore[assignment]  # what must not happen
-    return await refusal(peer.call("session/tree", sessionId=session_id))
+    with mock.patch.object(LiveSession, "outline", None):  # what must not happen
+        return await refusal(peer.call("session/tree", sessionId=session_id))
 
 
 async def summarizer_failed(at: OnADisk, cwd: str) -> Refused:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from sessiond.config import Config, HistoryConfig
-from sessiond.hub.database_file import DatabaseFile
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
 from support.shared import started
@@ -366,11 +365,11 @@ async def test_a_history_that_could_not_be_loaded_is_loaded_by_a_later_request(
 async def test_a_history_that_stays_unreadable_after_it_was_quarantined_is_a_storage_error(
     memory: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_file: DatabaseFile) -> sqlite3.Connection:
+    def refuse(*_: object, **__: object) -> sqlite3.Connection:
         raise sqlite3.DatabaseError("file is not a database")
 
     peer = await memory.attach()
     with monkeypatch.context() as patched:
-        patched.setattr(DatabaseFile, "_open", refuse)
+        patched.setattr(sqlite3, "connect", refuse)
         assert (await refusal(peer.call("history/list"))).kind == "storageFailed"
     assert await prompts(peer) == []

@@ -112,5 +112,5 @@ async def test_it_is_read_in_a_thread_if_no_process_can_be_started(
     source = write(tmp_path / "session.jsonl", FILES["go"])
     here = await outcome(tmp_path / "here", source)
     monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
-    monkeypatch.setattr("sessiond.hub.execution.child_process._COMMAND", ("/nowhere/python",))
+    monkeypatch.setattr("sessiond.hub.execution.child_process.COMMAND", ("/nowhere/python",))
     assert await outcome(tmp_path / "without", source) == here

@@ -32,9 +32,9 @@ ODD = 'Zoë "quoted" \\ back\\\\slash \n\t é ß \U0001f600 \u2028 \x7f </tag> [
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Texts of more than 4 kB are taken out of lines, and texts of more than 1 kB out of these."""
     for module, name, value in (
-        (json_texts, "_STEP", 1_000), (json_texts, "_CHUNK", 97), (taken_texts, "_CHUNK", 97),
-        (taken_texts, "LONG_TEXT", 4_000), (foreign_files, "LONG_TEXT", 4_000), (taken_texts, "_MIN_INNER", 1_000),
-        (taken_texts, "_LONG_HEAD", 200), (taken_texts, "_SHORT_HEAD", 100), (taken_texts, "_TAIL", 60),
+        (json_texts, "STEP", 1_000), (json_texts, "CHUNK", 97), (taken_texts, "CHUNK", 97),
+        (taken_texts, "LONG_TEXT", 4_000), (foreign_files, "LONG_TEXT", 4_000), (taken_texts, "MIN_INNER", 1_000),
+        (taken_texts, "LONG_HEAD", 200), (taken_texts, "SHORT_HEAD", 100), (taken_texts, "TAIL", 60),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
 
@@ -201,8 +201,8 @@ def test_any_text_is_decoded_in_pieces(some: str, count: int, is_ascii: bool) ->
     some = some.encode("utf-8", "replace").decode()
     data = b'{"key": %b}' % json.dumps(some * count, ensure_ascii=is_ascii).encode()
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(json_texts, "_STEP", 16)
-        patched.setattr(json_texts, "_CHUNK", 29)
+        patched.setattr(json_texts, "STEP", 16)
+        patched.setattr(json_texts, "CHUNK", 29)
         texts = json_texts.long_texts(
             Region(lambda offset, size: data[offset : offset + size], 0, len(data)), 16
         )

@@ -398,7 +398,7 @@ async def test_a_file_that_changes_while_texts_are_indexed_is_checked_by_the_nex
 ) -> None:
     paths = filled(tmp_path, 2)
     os.utime(paths[0].parent, (0, 0))  # a folder that has settled tells nothing of its files
-    monkeypatch.setattr(census, "_NEWEST", 0)
+    monkeypatch.setattr(census, "NEWEST", 0)
     monkeypatch.setattr(census, "FULL_SECONDS", float("inf"))
     async with running(tmp_path) as daemon:
         peer, index, look = await daemon.attach(), daemon.inside.hub.index, Worker.check_files

@@ -111,19 +111,21 @@ async def test_a_listener_stays_for_whoever_came_at_the_last_moment() -> None:
         listener.close()
 
 
-async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed() -> None:
+async def test_a_listener_stays_for_whoever_came_while_its_path_was_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with a_home() as locations:
         listener = Accepting(locations.runtime)
         late: list[socket.socket] = []
-        remove = listener.listener._remove_path
+        unlink = Path.unlink
 
-        def remove_too_late() -> None:
-            if not late:
+        def unlink_too_late(path: Path, **more: bool) -> None:
+            if not late and path == Path(listener.path):
                 late.append(open_connection(listener.path))
-            remove()
+            unlink(path, **more)
 
         # The moment is too short to hit it from outside.
-        listener.listener._remove_path = remove_too_late  # type: ignore[method-assign]
+        monkeypatch.setattr(Path, "unlink", unlink_too_late)
         assert not listener.listener.close_if_unused()
         assert len(listener.inside) == 1
         assert listener.listener.path_state() == "ours"

@@ -79,7 +79,7 @@ def test_after_the_file_was_moved_away_a_new_one_is_begun(path: Path) -> None:
 
 
 def test_a_full_file_makes_room_and_only_five_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(daemon_log, "_BYTES", 100)
+    monkeypatch.setattr(daemon_log, "MAX_BYTES", 100)
     file = DaemonLogFile(str(path))
     for n in range(50):
         file.emit(logging.makeLogRecord({"msg": f"{n} " + "x" * 90, "levelno": logging.INFO}))

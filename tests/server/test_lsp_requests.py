@@ -10,6 +10,7 @@ from lsprotocol import types
 
 from support.daemons import Running, running
 from support.editors import HIERARCHICAL, connected
+from support.patience import BOUND
 from support.summarizers import SMALL, talk
 from support.wire import Wire, in_thread
 
@@ -43,28 +44,29 @@ async def test_requests_of_pygls_and_of_the_daemon_never_share_an_id(tmp_path: P
     async with running(tmp_path, "socket") as daemon:
         peer, session_id = await talk(daemon, cwd)
         with Wire(tmp_path) as wire:
-            options = {"initializationOptions": SUMMARIZES, **INITIALIZE}
+            capabilities = {"textDocument": {}, "workspace": {"configuration": True}}
+            options = {"initializationOptions": SUMMARIZES, **INITIALIZE, "capabilities": capabilities}
             await in_thread(wire.ask, "initialize", options)
-            bridge = the_bridge(daemon)
-            applied = asyncio.ensure_future(
-                bridge._server.workspace_apply_edit_async(
-                    types.ApplyWorkspaceEditParams(types.WorkspaceEdit())
-                )
-            )
+            wire.tell("workspace/didChangeConfiguration", {"settings": None})
             compacted = asyncio.ensure_future(
                 peer.call("session/compact", sessionId=session_id, settings=SMALL)
             )
             asked = [await in_thread(wire.read), await in_thread(wire.read)]
             by_method = {message["method"]: message["id"] for message in asked}
-            assert isinstance(by_method["workspace/applyEdit"], str)
+            assert isinstance(by_method["workspace/configuration"], str)
             assert isinstance(by_method["client/summarize"], int)
             wire.frame(response(by_method["client/summarize"], {"summary": "Mine."}))
             assert (await compacted)["summary"] == "Mine."
             # Late, unknown and repeated responses end nothing.
             for stray in (by_method["client/summarize"], 77, "77"):
                 wire.frame(response(stray, {"summary": "Again."}))
-            wire.frame(response(by_method["workspace/applyEdit"], {"applied": True}))
-            assert (await applied).applied
+            session = (await peer.call("session/info", sessionId=session_id))["session"]
+            document = {"textDocument": {"uri": Path(session["path"]).as_uri()}}
+            assert (await in_thread(wire.ask, "textDocument/codeLens", document))["result"] == []
+            wire.frame(response(by_method["workspace/configuration"], [{"codeLens": True}]))
+            async with asyncio.timeout(BOUND):
+                while not (await in_thread(wire.ask, "textDocument/codeLens", document))["result"]:
+                    pass
 
 
 async def test_a_late_answer_ends_no_request_of_the_editor_itself(tmp_path: Path) -> None:
@@ -83,11 +85,3 @@ async def test_a_late_answer_ends_no_request_of_the_editor_itself(tmp_path: Path
 
 def response(request_id: int | str, result: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "result": result}).encode()
-
-
-def the_bridge(daemon: Running) -> Any:
-    """The LSP side of the only editor."""
-    assert daemon.hub is not None
-    server: Any = daemon.hub.summarizers.directory
-    [bridge] = [client._bridge for client in server.clients.values() if client._bridge is not None]
-    return bridge

@@ -201,7 +201,7 @@ async def test_those_who_wait_for_a_summary_are_bounded_and_do_not_stop_the_read
     await writer.asked()
     refused = await refusal(peer.call("session/compact", sessionId=session_id, settings=SMALL))
     assert (refused.kind, refused.data["retryable"]) == ("overloaded", True)
-    for number in range(len(peer._calls)):
+    for number in range(len(peer.calls)):
         peer.connection.notify("$/cancelRequest", {"id": f"call-{number}"})
     assert [(await one).kind for one in asked] == ["canceled"] * 3
     await writer.canceled()
@@ -285,7 +285,7 @@ async def test_a_message_may_be_as_large_as_chosen_and_no_larger(tmp_path: Path,
 async def test_all_outboxes_together_are_bounded_and_those_that_do_not_read_go_first(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(send_buffers, "_LOOK_AFTER", 100_000)
+    monkeypatch.setattr(send_buffers, "LOOK_AFTER", 100_000)
     monkeypatch.setattr(send_buffers, "STALLED_SECONDS", 0.0)
     async with running(tmp_path, config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
@@ -338,7 +338,7 @@ async def test_a_client_that_asks_one_by_one_and_does_not_read_is_not_read_eithe
 async def test_when_told_is_not_enough_the_largest_outbox_is_let_go(
     tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(send_buffers, "_LOOK_AFTER", 100_000)
+    monkeypatch.setattr(send_buffers, "LOOK_AFTER", 100_000)
     async with running(tmp_path, config=limited(max_held=4 * MIB)) as daemon:
         peer, session_id = await started(daemon, cwd)
         await peer.append(session_id, *(user("x" * 100_000) for _ in range(15)), assistant("ok"))

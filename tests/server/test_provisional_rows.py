@@ -17,7 +17,7 @@ FILLER = [logs.assistant("filler " * 200, id=f"f{number}") for number in range(2
 
 @pytest.fixture(autouse=True)
 def no_file_is_read_as_a_whole_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_WHOLE_BYTES", 0)
+    monkeypatch.setattr(files, "WHOLE_BYTES", 0)
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ async def test_the_newest_files_are_read_as_a_whole_at_first(
     paths = [write(tmp_path, number) for number in range(4)]
     for number, path in enumerate(paths):
         os.utime(path, (1_000_000 + number, 1_000_000 + number))
-    monkeypatch.setattr(files, "_WHOLE_BYTES", 2 * paths[0].stat().st_size + 100)
+    monkeypatch.setattr(files, "WHOLE_BYTES", 2 * paths[0].stat().st_size + 100)
     async with running(tmp_path) as daemon:
         found = await rows(await daemon.attach())
     assert {name: row["provisional"] for name, row in found.items()} == {

@@ -188,11 +188,11 @@ async def test_little_room_is_warned_of_once_and_told_in_the_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(disk_space, "LOW_BYTES", 1 << 62)
+    monkeypatch.setattr(disk_space, "CHECK_SECONDS", 0.0)
     async with running(tmp_path) as daemon:
         assert daemon.hub is not None
         peer = await daemon.attach()
         for _ in range(3):
-            monkeypatch.setattr(daemon.hub.disk_space, "_checked_at", -1e9)
             await daemon.hub.disk_space.check()
         told = await peer.call("server/status")
         assert told["lowSpace"]

@@ -92,7 +92,7 @@ async def test_the_newest_session_is_searched_before_the_texts_of_older_ones(
 ) -> None:
     monkeypatch.setattr(updating, "START_SECONDS", 0.0)
     monkeypatch.setattr(updating, "CHECK_SECONDS", 0.0)
-    monkeypatch.setattr(updating, "_PAUSE_FACTOR", updating._BUSY_PAUSE_FACTOR)
+    monkeypatch.setattr(updating, "PAUSE_FACTOR", updating.BUSY_PAUSE_FACTOR)
     folder = tmp_path / "data/sessions/--any--"
     folder.mkdir(parents=True)
 

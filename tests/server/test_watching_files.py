@@ -1,12 +1,12 @@
 """Changes of other programs to session files are seen at once, also without a request."""
 
 import asyncio
+import contextlib
 import json  # noqa: TID251 - lines are written as another program writes them
 import os
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -14,11 +14,10 @@ import pytest
 
 from sessiond.config import Config, RootsConfig
 from sessiond.server import server
-from sessiond.store.files.store import FileStore
 from sessiond.store.files.watch import FolderWatch
-from support import logs
+from support import logs, waiting
 from support.columns import entries_of
-from support.daemons import Running, assistant, running, user
+from support.daemons import assistant, running, user
 from support.patience import BOUND
 from support.shared import started
 
@@ -36,14 +35,14 @@ def write_as_another_program(path: Path, data: bytes) -> None:
     subprocess.run([sys.executable, "-c", program, path], input=data, check=True)
 
 
-async def watched(daemon: Running) -> None:
-    """Wait until the daemon watches its folders."""
-    assert daemon.hub is not None
-    files = daemon.hub._files
-    assert isinstance(files, FileStore)
-    async with asyncio.timeout(BOUND):
-        while files._watch is None or not files._watch.has_watched_since(time.monotonic()):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+def is_watched(folder: Path) -> bool:
+    """Whether this process has the system tell of changes in a folder."""
+    inode = f" ino:{folder.stat().st_ino:x} "
+    for descriptor in Path("/proc/self/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+            if inode in descriptor.read_text(encoding="ascii"):
+                return True
+    return False
 
 
 async def test_a_line_of_another_program_is_announced_without_waiting_for_the_sweep(
@@ -53,8 +52,8 @@ async def test_a_line_of_another_program_is_announced_without_waiting_for_the_sw
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, "/w")
         await peer.append(session_id, user("x", id="ours"), assistant("y", id="answer"))
-        await watched(daemon)
         [path] = daemon.files()
+        await waiting.until(lambda: is_watched(path.parent))
         for number in range(5):
             parent = (
                 "ours" if number == 0 else f"f{number - 1}"
@@ -94,8 +93,8 @@ async def test_files_that_come_grow_move_and_vanish_are_taken_into_the_index_una
         except TimeoutError:
             raise AssertionError(f"{seen} instead of {expected}") from None
 
-    async with running(tmp_path / "home", config=Config(roots=RootsConfig(folders=(str(roots),)))) as daemon:
-        await watched(daemon)
+    async with running(tmp_path / "home", config=Config(roots=RootsConfig(folders=(str(roots),)))):
+        await waiting.until(lambda: is_watched(roots))
         folder = roots / "--new-folder--"
         folder.mkdir()
         path = folder / "one-session.jsonl"
@@ -115,8 +114,8 @@ async def test_a_replaced_file_is_left_to_who_has_it_open_and_read_anew_by_who_o
     async with running(tmp_path) as daemon:
         peer, session_id = await started(daemon, "/w")
         await peer.append(session_id, user("x"), assistant("y"))
-        await watched(daemon)
         [path] = daemon.files()
+        await waiting.until(lambda: is_watched(path.parent))
         other = path.with_name("other.tmp")
         other.write_bytes(logs.log(logs.header(id=session_id), logs.user("replaced", id="new")))
         other.rename(path)

@@ -12,7 +12,7 @@ BATCHES = st.lists(st.lists(st.sampled_from(NAMES), max_size=4), max_size=12)
 
 @pytest.fixture(autouse=True)
 def few_in_the_first_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ids, "_MAX_FIRST", 3)
+    monkeypatch.setattr(ids, "MAX_FIRST", 3)
 
 
 def rows_of(found: Ids) -> dict[str, int]:

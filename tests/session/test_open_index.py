@@ -230,7 +230,7 @@ def test_a_log_whose_ids_would_be_found_slowly_has_no_index(monkeypatch: pytest.
 
 def test_ids_that_cannot_be_sorted_in_steps_give_no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(0)
-    monkeypatch.setattr(open_index, "_SPARE_IN_BUCKET", 0)
+    monkeypatch.setattr(open_index, "SPARE_IN_BUCKET", 0)
     data = log(header(), *[user("q", id=f"{chance.getrandbits(32):08x}") for _ in range(2000)])
     assert index_of(data) is not None
     monkeypatch.setattr(mapped_columns, "hash_of", lambda name: len(name) << 20 | chance.getrandbits(20))

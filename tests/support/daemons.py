@@ -71,7 +71,8 @@ class Peer(Handler[Connection]):
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _last_reply: bytes = b""
-    _calls: dict[RequestId, asyncio.Future[Any]] = field(default_factory=dict)
+    calls: dict[RequestId, asyncio.Future[Any]] = field(default_factory=dict)
+    """The answers to all requests, by their ids."""
 
     async def call(self, method: str, **params: Any) -> Any:
         """The result of a request, its params as keywords. Raises `Refused`, `ConnectionClosed`."""
@@ -83,15 +84,15 @@ class Peer(Handler[Connection]):
 
     def send(self, method: str, **params: Any) -> "asyncio.Future[Any]":
         """Send a request now; its answer comes when it does."""
-        request_id = f"call-{len(self._calls)}"
-        answer = self._calls[request_id] = asyncio.get_running_loop().create_future()
+        request_id = f"call-{len(self.calls)}"
+        answer = self.calls[request_id] = asyncio.get_running_loop().create_future()
         self.connection.send_body(encode_request(request_id, method, params))
         return answer
 
     @property
     def last_id(self) -> str:
         """The id of the last request."""
-        return f"call-{len(self._calls) - 1}"
+        return f"call-{len(self.calls) - 1}"
 
     async def raw(self, method: str, **params: Any) -> bytes:
         """The reply to a request, as it stood on the wire."""
@@ -137,7 +138,7 @@ class Peer(Handler[Connection]):
         message = json.loads(body)
         self.order.append("reply")
         self._last_reply = body
-        answer = self._calls[message["id"]]
+        answer = self.calls[message["id"]]
         if answer.done():
             return
         if "error" in message:
@@ -154,7 +155,7 @@ class Peer(Handler[Connection]):
     def closed(self, connection: Connection, reason: Exception | None) -> None:
         self.is_closed.set()
         self._arrived.set()
-        for answer in self._calls.values():
+        for answer in self.calls.values():
             if not answer.done():
                 answer.set_exception(ConnectionClosed(reason))
                 answer.exception()  # whoever does not wait for it any more need not hear of it

@@ -30,12 +30,12 @@ class Pane:
 
     def __init__(self, panes: "Panes", target: str) -> None:
         self._panes = panes
-        self._target = target
+        self.target = target
 
     def type(self, line: str) -> None:
         """Type a line, and do not wait for anything."""
-        self._panes.tmux("send-keys", "-t", self._target, "-l", line)
-        self._panes.tmux("send-keys", "-t", self._target, "Enter")
+        self._panes.tmux("send-keys", "-t", self.target, "-l", line)
+        self._panes.tmux("send-keys", "-t", self.target, "Enter")
 
     def run(self, command: str) -> Ran:
         """Type a command and wait until it has ended, or what it left in the background."""
@@ -65,7 +65,7 @@ class Pane:
         return self("continue").out.strip()
 
     def close(self) -> None:
-        self._panes.tmux("kill-pane", "-t", self._target)
+        self._panes.tmux("kill-pane", "-t", self.target)
 
 
 class Panes:

@@ -22,7 +22,7 @@ class Screen:
         self._tmux = tmux
         self._environment = dict(environment)
 
-    def _run(self, *words: str) -> str:
+    def tmux(self, *words: str) -> str:
         done = subprocess.run(
             [*self._tmux, *words],
             env=self._environment,
@@ -36,14 +36,14 @@ class Screen:
 
     @property
     def text(self) -> str:
-        return self._run("capture-pane", "-p")
+        return self.tmux("capture-pane", "-p")
 
     def type(self, text: str) -> None:
-        self._run("send-keys", "-l", text)
+        self.tmux("send-keys", "-l", text)
 
     def press(self, *keys: str) -> None:
         """Keys by tmux's names: Enter, Escape, Down, C-x."""
-        self._run("send-keys", *keys)
+        self.tmux("send-keys", *keys)
 
     def until(self, pattern: str) -> re.Match[str]:
         """Wait for something to be seen."""

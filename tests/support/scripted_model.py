@@ -129,7 +129,7 @@ class ScriptedModel:
         self._server.server_close()
         self._thread.join(BOUND)
 
-    def _take(self, api: Api, path: str, body: dict[str, Any]) -> tuple[int, Answer, str]:
+    def take(self, api: Api, path: str, body: dict[str, Any]) -> tuple[int, Answer, str]:
         """Record a request; the status, the answer, and the id of the answer."""
         parts = tuple(api.conversation(body))
         with self._lock:
@@ -172,7 +172,7 @@ def _handler_for(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
             if api is None:
                 self._unknown()
                 return
-            status, answer, id = model._take(api, self.path, body)
+            status, answer, id = model.take(api, self.path, body)
             if status != 200:
                 error = {"type": "api_error", "code": status, "message": "The scripted model refuses."}
                 self._send(status, "application/json", json.dumps({"type": "error", "error": error}))

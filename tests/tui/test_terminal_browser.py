@@ -68,7 +68,7 @@ def test_a_terminal_of_any_size_will_do(shell: Shell, story: Story) -> None:
     with _browser(shell, story.id) as screen:
         screen.until("◉ assistant")
         for columns, lines in [(20, 5), (2, 2), (200, 50), (40, 3), (120, 30)]:
-            screen._run("resize-window", "-x", str(columns), "-y", str(lines))
+            screen.tmux("resize-window", "-x", str(columns), "-y", str(lines))
         screen.until("◉ assistant +It fails")
         screen.type("gg")
         screen.until(" 1/6 ")
@@ -120,7 +120,7 @@ def test_a_browser_can_be_put_aside_and_taken_up_again(shell: Shell, story: Stor
 def test_without_colors_there_are_none(shell: Shell, story: Story) -> None:
     with _browser(shell, story.id, NO_COLOR="1") as screen:
         screen.until("◉ assistant")
-        styled = screen._run("capture-pane", "-p", "-e")
+        styled = screen.tmux("capture-pane", "-p", "-e")
         assert not re.search(r"\x1b\[(\d+;)*(3[0-7]|4[0-7]|38|48)[;m]", styled)
 
 

@@ -8,7 +8,8 @@ from sessiond.store.base import Store
 
 LOW_BYTES: Final = 256 * 1024 * 1024
 """Free space is low below this limit (decision 0005), and sufficient again above 1.25 times the limit."""
-_CHECK_SECONDS: Final = 10.0
+CHECK_SECONDS: Final = 10.0
+"""The least time between two checks."""
 
 log = logging.getLogger(__name__)
 
@@ -21,11 +22,11 @@ class DiskSpaceMonitor:
         """None before the first check, and if the store cannot report it."""
         self.is_low = False
         self._files = files
-        self._checked_at = -_CHECK_SECONDS
+        self._checked_at = -CHECK_SECONDS
 
     async def check(self) -> None:
-        """Check the free space, unless the last check is less than `_CHECK_SECONDS` seconds ago."""
-        if time.monotonic() - self._checked_at < _CHECK_SECONDS:
+        """Check the free space, unless the last check is less than `CHECK_SECONDS` seconds ago."""
+        if time.monotonic() - self._checked_at < CHECK_SECONDS:
             return
         self._checked_at = time.monotonic()
         free = self.free_bytes = await self._files.free_bytes()

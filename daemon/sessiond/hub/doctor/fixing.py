@@ -135,7 +135,7 @@ class _Fixing:
 
     async def fixed(self, found: LocatedFinding) -> t.Finding:
         """Fix a finding, and return it with the outcome."""
-        fix: Callable[[_Fixing, LocatedFinding], Awaitable[str | None]] = _FIXES[found.finding.kind]
+        fix: Callable[[_Fixing, LocatedFinding], Awaitable[str | None]] = FIXES[found.finding.kind]
         try:
             kept = await fix(self, found)
         except _NotFixed as reason:
@@ -206,7 +206,7 @@ def _unless_gone(kept: str | None, reason: str = _GONE) -> str:
     return kept
 
 
-_FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | None]]]] = {
+FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | None]]]] = {
     "tornLine": _Fixing.quarantine_tail,
     "incompleteBatch": _Fixing.quarantine_tail,
     "emptyLog": _Fixing.trash_empty,
@@ -218,3 +218,4 @@ _FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | N
     "damagedIndex": _Fixing.quarantine_index,
     "damagedCommands": _Fixing.quarantine_journal,
 }
+"""The repairs, by the kind of what was found."""

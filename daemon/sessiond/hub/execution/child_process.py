@@ -22,7 +22,8 @@ R = TypeVar("R")
 T = TypeVar("T")
 A = TypeVar("A")
 
-_COMMAND: Final = (sys.executable, "-E", "-P", "-m", "sessiond.hub.execution.child_process")
+COMMAND: Final = (sys.executable, "-E", "-P", "-m", "sessiond.hub.execution.child_process")
+"""The command of the child process."""
 _NICENESS: Final = 5
 _PROTOCOL: Final = 5
 
@@ -92,7 +93,7 @@ async def _in_thread(
 def _started() -> "subprocess.Popen[bytes]":
     try:
         return subprocess.Popen(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
+            COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/"
         )
     except OSError as error:
         raise ChildNotStarted(f"could not be started: {error.strerror or error}") from error

@@ -40,7 +40,7 @@ _FILES_PER_TRANSACTION: Final = 200
 """The number of files in one transaction."""
 _FILES_PER_STEP: Final = 32
 """The maximum number of provisional rows that one step completes."""
-_WHOLE_BYTES: Final = 2 * 1024 * 1024
+WHOLE_BYTES: Final = 2 * 1024 * 1024
 """The bytes of new files that one check reads as a whole, the newest first. Of further files it reads the ends."""
 
 _UPSERT: Final = f"""
@@ -76,7 +76,7 @@ class FileTable:
         """Whether the last `refresh` did not find the file of an open session. It may be moving."""
         self._checked = False
         self._last_id = 0
-        self._unlimited_bytes = _WHOLE_BYTES
+        self._unlimited_bytes = WHOLE_BYTES
 
     def load(self) -> None:
         """Replace the state in memory by that of the database. All files are checked again."""
@@ -154,7 +154,7 @@ class FileTable:
             if (known := self.row_of(ref)) is None or (ref not in self.open_facts and known.stamp != stamp_of(stored))
         ]  # fmt: skip
         unread.sort(key=lambda stored: stored.modified_ns, reverse=True)
-        self._unlimited_bytes = _WHOLE_BYTES
+        self._unlimited_bytes = WHOLE_BYTES
         self._in_batches(unread, self._index_files)
         self._unwritten.update(stored.ref for stored in unread if stored.ref in self.open_facts)
         self._in_batches([ref for ref in self._unwritten if self.row_of(ref) is not None], self._write_open)

@@ -36,9 +36,9 @@ CHECK_SECONDS: Final = 1.0
 """The time after a check of the files from which on a reported change interrupts the indexing of a backlog."""
 SMALL_BACKLOG_BYTES: Final = 64 * 1024
 """A search indexes a backlog of this size itself, which takes some milliseconds. It does not wait for a larger one."""
-_PAUSE_FACTOR: Final = 0.5
+PAUSE_FACTOR: Final = 0.5
 """The background work pauses for this multiple of the time that it worked."""
-_BUSY_PAUSE_FACTOR: Final = 19.0
+BUSY_PAUSE_FACTOR: Final = 19.0
 """The multiple while the event loop is busy, or an import is, because both need the interpreter lock."""
 _BUSY_FRACTION: Final = 0.25
 """The fraction of time from which on the event loop counts as busy."""
@@ -260,4 +260,4 @@ class _BackgroundWork:
         """
         worked = time.monotonic() - self._began
         busy = time.thread_time() - self._loop_began > worked * _BUSY_FRACTION
-        await asyncio.sleep(worked * (_BUSY_PAUSE_FACTOR if busy or gives_way else _PAUSE_FACTOR))
+        await asyncio.sleep(worked * (BUSY_PAUSE_FACTOR if busy or gives_way else PAUSE_FACTOR))

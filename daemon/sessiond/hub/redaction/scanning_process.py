@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 CACHE_VARIABLE: Final = "KF_RULE_CACHE_DIR"
 """Kingfisher's own environment variable for the folder of its compiled rules. It takes precedence."""
 
-_COMMAND: Final = (sys.executable, "-E", "-P", "-m", "sessiond.hub.redaction.scanning_process")
+COMMAND: Final = (sys.executable, "-E", "-P", "-m", "sessiond.hub.redaction.scanning_process")
+"""The command of the child process."""
 _SIZE: Final = struct.Struct(">I")
 
 
@@ -103,7 +104,7 @@ class ScanningProcess:
         environment = {**os.environ, **({} if self._folder is None else {CACHE_VARIABLE: self._folder})}
         try:
             return subprocess.Popen(
-                _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
+                COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/",
                 env=environment,
             )  # fmt: skip
         except OSError as error:

@@ -34,7 +34,7 @@ MAX_JOINED: Final = 64
 MAX_JOINED_BYTES: Final = 64 * 1024
 """The size in bytes from which no further request joins a batch, so that one notification stays small."""
 
-_telling: Final = TurnBudget(0.005)
+telling_budget: Final = TurnBudget(0.005)
 """The time for commits of sessions with subscribers, of all sessions together. Commits without any come first."""
 
 
@@ -171,7 +171,7 @@ class PendingBatches:
 
     def _can_wait(self) -> bool:
         """Whether the finished batches can be committed in the next turn of the event loop, and are to be."""
-        if not (_telling.is_used_up and self._publisher.has_subscribers):
+        if not (telling_budget.is_used_up and self._publisher.has_subscribers):
             return False
         finished = (batch.future for batch in takewhile(lambda batch: batch.future.done(), self._batches))
         return not any(
@@ -182,7 +182,7 @@ class PendingBatches:
         began = time.perf_counter()
         self._commit_finished()
         if self._publisher.has_subscribers:
-            _telling.spend(time.perf_counter() - began)
+            telling_budget.spend(time.perf_counter() - began)
 
     def _commit_finished(self) -> None:
         """Commit the batches that the log has finished, in log order."""

@@ -13,9 +13,10 @@ import msgspec
 from sessiond.error_text import TemplatedError
 from sessiond.session.tree import lines
 
-_STEP: Final = 64 * 1024
+STEP: Final = 64 * 1024
 """Bytes in which whole strings are passed over at once."""
-_CHUNK: Final = 1024 * 1024
+CHUNK: Final = 1024 * 1024
+"""Bytes of a text that are read and decoded at once."""
 _SHORT: Final = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 """Whole strings, and all bytes between strings."""
 _HIGH: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
@@ -61,7 +62,7 @@ class Region:
         """Yield its bytes. Raises `NotText` if there are fewer than there were."""
         position = self.start
         while position < self.end:
-            chunk = self.read(position, _CHUNK)
+            chunk = self.read(position, CHUNK)
             if not chunk:
                 raise NotText
             yield chunk
@@ -76,7 +77,7 @@ def long_texts(region: Region, limit: int) -> list[Region] | None:
     found: list[Region] = []
     position = region.start
     while position < region.end:
-        chunk = region.read(position, _STEP)
+        chunk = region.read(position, STEP)
         short = _SHORT.match(chunk)
         step = 0 if short is None else short.end()
         position += step
@@ -95,7 +96,7 @@ def decoded(region: Region) -> Iterator[str]:
     """Yield the text of the inside of a string in pieces. Raises `NotText`."""
     position = region.start
     while position < region.end:
-        chunk = region.read(position, _CHUNK)
+        chunk = region.read(position, CHUNK)
         if position + len(chunk) < region.end:
             chunk = chunk[: _end_of_piece(chunk)]
         if not chunk:
@@ -107,7 +108,7 @@ def decoded(region: Region) -> Iterator[str]:
 def _end_of(region: Region, position: int) -> int | None:
     """Return the offset of the quotation mark that ends a string; None if there is none."""
     while position < region.end:
-        chunk = _without_pairs(region.read(position, _CHUNK))
+        chunk = _without_pairs(region.read(position, CHUNK))
         chunk = chunk.removesuffix(b"\\") if len(chunk) > 1 else chunk  # what it escapes is not in the chunk
         if not chunk:
             return None

@@ -32,11 +32,13 @@ LONG_TEXT: Final = 16 * 1024 * 1024
 """Bytes of JSON above which a text is taken out. It depends on nothing else, so a file that grows changes no entry."""
 MARK: Final = b"[sessiond-text:"
 _MARK: Final = re.compile(r"\[sessiond-text:([0-9a-f]{64})\]")
-_CHUNK: Final = 1024 * 1024
-_LONG_HEAD: Final = extract_blobs.MAX_CHARS - len(blobs.NOTICE)
-_SHORT_HEAD: Final = 4096
-_TAIL: Final = 1024
-_MIN_INNER: Final = 64 * 1024
+CHUNK: Final = 1024 * 1024
+"""Bytes of a file that are read at once."""
+LONG_HEAD: Final = extract_blobs.MAX_CHARS - len(blobs.NOTICE)
+SHORT_HEAD: Final = 4096
+TAIL: Final = 1024
+"""Characters of a taken text that stay: at its beginning, in a text of a message and elsewhere, and at its end."""
+MIN_INNER: Final = 64 * 1024
 """Bytes above which a text is taken out of a text that is JSON."""
 _MAX_INNER: Final = 1024 * 1024
 """Limit of the rest of a text that is JSON, when the texts in it are taken out."""
@@ -102,7 +104,7 @@ class TakenTexts:
         found = Digests()
         position = start = 0
         long_lines: list[tuple[int, int]] = []
-        while chunk := read_at(position, min(_CHUNK, size - position)):
+        while chunk := read_at(position, min(CHUNK, size - position)):
             found.update(chunk)
             first, last = chunk.find(b"\n"), chunk.rfind(b"\n")
             if first >= 0:  # a line inside of the chunk is short
@@ -124,7 +126,7 @@ class TakenTexts:
             line = Region(read_at, start, end)
             texts = long_texts(line, LONG_TEXT)
             if texts is None and growing and end == size:
-                made.write(line.read(start, _SHORT_HEAD))
+                made.write(line.read(start, SHORT_HEAD))
             elif texts is None or (short := self._short(line, texts)) is None:
                 made.writelines(line.chunks())
             else:
@@ -159,9 +161,9 @@ class TakenTexts:
         def parts() -> Iterator[bytes]:
             nonlocal head, tail
             for piece in decoded(region):
-                if len(head) < _LONG_HEAD:
-                    head += piece[:_LONG_HEAD]
-                tail = (tail + piece[-_TAIL:])[-_TAIL:]
+                if len(head) < LONG_HEAD:
+                    head += piece[:LONG_HEAD]
+                tail = (tail + piece[-TAIL:])[-TAIL:]
                 yield piece.encode()
 
         blob = self._keep(self.spool.write(parts()))
@@ -177,7 +179,7 @@ class TakenTexts:
         if head.lstrip()[:1] not in ("{", "["):
             return None
         whole = Region(_File(blob.path), 0, blob.size)
-        texts = long_texts(whole, _MIN_INNER)
+        texts = long_texts(whole, MIN_INNER)
         if not texts or blob.size - sum(text.size for text in texts) > _MAX_INNER:
             return None
         short = self._short(whole, texts)
@@ -274,7 +276,7 @@ class TakenTexts:
             imported.report.add_problem(0, _CHANGED.format(size=blob.size, digest=blob.digest))
             head = text[: marks[0].start()]
         else:
-            head = _File(blob.path)(0, 4 * _LONG_HEAD).decode("utf-8", "ignore")
+            head = _File(blob.path)(0, 4 * LONG_HEAD).decode("utf-8", "ignore")
         found[pointer] = blobs.PREFIX + blob.digest
         return _first_units(head, _head_units(blob.size)) + blobs.NOTICE
 
@@ -338,7 +340,7 @@ def _head_units(size: int) -> int:
 
     In JSON, a text has at most six times as many bytes. Of a text that is inside of another one, less remains.
     """
-    return _LONG_HEAD if size > LONG_TEXT // 8 else _SHORT_HEAD
+    return LONG_HEAD if size > LONG_TEXT // 8 else SHORT_HEAD
 
 
 def _first_units(text: str, limit: int) -> str:

@@ -14,7 +14,8 @@ STALLED_SECONDS: Final = 2.0
 """If all send buffers together are too large, clients that have read nothing for this long are disconnected first."""
 FRAME_SECONDS: Final = 30.0
 """Limit of the time in which a client sends one frame."""
-_LOOK_AFTER: Final = 8 * 1024 * 1024  # bytes sent between two checks of the total
+LOOK_AFTER: Final = 8 * 1024 * 1024
+"""Bytes sent between two checks of the total."""
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class SendBuffers:
     def sent(self, size: int) -> None:
         """Count `size` bytes sent to a client. Cheap enough for every notification."""
         self._since_a_look += size
-        if self._since_a_look > _LOOK_AFTER and not self._look_is_due:
+        if self._since_a_look > LOOK_AFTER and not self._look_is_due:
             self._look_is_due = True
             self._loop.call_soon(self._make_room)
 

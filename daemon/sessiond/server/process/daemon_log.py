@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-_BYTES: Final = 5_000_000
+MAX_BYTES: Final = 5_000_000
+"""Size above which a file is put aside and the next one begins."""
 _FILES: Final = 5
 _PER_MINUTE: Final = 10
 _KINDS: Final = 1_000  # formats whose records are counted
@@ -41,7 +42,7 @@ class DaemonLogFile(logging.FileHandler):
         try:
             if self.stream is None:
                 self.stream = self._open()  # it could not be opened before
-            if self.stream.tell() + len(self.format(record)) >= _BYTES:
+            if self.stream.tell() + len(self.format(record)) >= MAX_BYTES:
                 self._rotate()
         except Exception:  # noqa: BLE001 - as in `logging`, which handles errors of the record itself alike
             self.handleError(record)

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-_CAMEL: Final = re.compile(r"\b[A-Za-z0-9_]*(?:[a-z][A-Z]|[A-Za-z][0-9]|[A-Z]{2}[a-z])[A-Za-z0-9_]*\b")
+CAMEL: Final = re.compile(r"\b[A-Za-z0-9_]*(?:[a-z][A-Z]|[A-Za-z][0-9]|[A-Z]{2}[a-z])[A-Za-z0-9_]*\b")
 """A name whose parts are not all separated by other characters."""
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_NAME: Final = re.compile(
+NAME: Final = re.compile(
     r"\b[A-Za-z0-9]+(?:[._/:-][A-Za-z0-9]+)+|\b[A-Za-z0-9_]*(?:[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z])[A-Za-z0-9_]*"
 )
 """A word that people do not write in prose: it has a capital or a digit inside, or parts that a sign joins."""
@@ -41,9 +41,9 @@ def found_in(text: str) -> Identifiers:
     camel: dict[str, None] = {}
     names: dict[str, None] = {}
     for begin, end in _places(text):
-        camel.update(dict.fromkeys(_CAMEL.findall(text, begin, end)))
+        camel.update(dict.fromkeys(CAMEL.findall(text, begin, end)))
         names.update(
-            (name.lower(), None) for name in _NAME.findall(text, begin, end) if len(name) <= _LONGEST_NAME
+            (name.lower(), None) for name in NAME.findall(text, begin, end) if len(name) <= _LONGEST_NAME
         )
     parts = (part for name in camel for part in _PART.findall(name) if len(part) >= _SHORTEST_PART)
     return Identifiers(" ".join(parts), " ".join(names))

@@ -9,7 +9,7 @@ from typing import Final
 
 from sessiond.session.tree.mapped_columns import MappedIds
 
-_MAX_FIRST: Final = 131_072
+MAX_FIRST: Final = 131_072
 """Number of ids above which new ids are added to the parts."""
 _PARTS: Final = 64
 
@@ -51,7 +51,7 @@ class Ids:
     def add_new(self, entry_ids: Iterable[str], row: int) -> None:
         """Map ids that have no row, see `has_any`, to consecutive rows that begin at `row`."""
         first = self._first
-        if self._parts or len(first) >= _MAX_FIRST:
+        if self._parts or len(first) >= MAX_FIRST:
             parts = self._parts_beside()
             for added, entry_id in enumerate(entry_ids, row):
                 parts[hash(entry_id) % _PARTS][entry_id] = added
@@ -80,7 +80,7 @@ class Ids:
             return False
         if self._mapped is not None and any(self._mapped.get(entry_id) is not None for entry_id in entry_ids):
             return False
-        if not self._parts and len(self._first) < _MAX_FIRST:
+        if not self._parts and len(self._first) < MAX_FIRST:
             return self._add_to_first(entry_ids, row)
         parts = self._parts_beside()
         for added, entry_id in enumerate(entry_ids, row):
@@ -105,7 +105,7 @@ class Ids:
 
     def _part_of(self, entry_id: str) -> dict[str, int]:
         """Return the dictionary that an id is in, or to which it must be added."""
-        if entry_id in self._first or (not self._parts and len(self._first) < _MAX_FIRST):
+        if entry_id in self._first or (not self._parts and len(self._first) < MAX_FIRST):
             return self._first
         return self._parts_beside()[hash(entry_id) % _PARTS]
 

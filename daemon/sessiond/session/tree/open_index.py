@@ -37,7 +37,7 @@ _MAX_FIRST_LINES: Final = 64 * 1024
 _MAX_FACTS: Final = 1024 * 1024
 """Limit of the bytes of all facts that are not columns, which are decoded in one step."""
 _BUCKETS: Final = 256
-_SPARE_IN_BUCKET: Final = 4096
+SPARE_IN_BUCKET: Final = 4096
 """Keys that a bucket may have beyond eight times its share. Sorting more would block the event loop."""
 
 ReadBytes = Callable[[int, int], bytes]
@@ -142,7 +142,7 @@ def _sorted_keys(buckets: list[list[int]], rows: int) -> Steps[list[bytes] | Non
     """
     keys: list[bytes] = []
     for bucket in buckets:
-        if len(bucket) > 8 * rows // _BUCKETS + _SPARE_IN_BUCKET:
+        if len(bucket) > 8 * rows // _BUCKETS + SPARE_IN_BUCKET:
             return None
         bucket.sort()
         if have_many_equal_hashes(bucket):

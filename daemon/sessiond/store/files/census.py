@@ -24,7 +24,7 @@ FULL_SECONDS: Final = 2.0
 """Interval of a full check, in seconds."""
 WATCHED_SECONDS: Final = 60.0
 """Interval of a full check while the folders are watched, in seconds."""
-_NEWEST: Final = 256
+NEWEST: Final = 256
 """Number of files that are checked at every call: half a millisecond."""
 _SETTLED_NS: Final = 100_000_000
 """A folder that changed less than this before it was read may change again within the same clock tick."""
@@ -90,7 +90,7 @@ class FileCensus:
         found, gone = list(self._found.values()), list(self._gone)
         self._found, self._gone = {}, set()
         if found or gone:
-            latest = heapq.nlargest(_NEWEST, self._stored.values(), key=lambda stored: stored.modified_ns)
+            latest = heapq.nlargest(NEWEST, self._stored.values(), key=lambda stored: stored.modified_ns)
             self._newest = [stored.ref for stored in latest]
         return Changes(found, gone)
 

@@ -36,7 +36,7 @@ COVER_AT_ONCE: Final = 1024 * 1024
 """Bytes that are added to a checksum on the event loop's thread. More bytes are added when the log is closed."""
 COVER_IN_A_STEP: Final = 32 * 1024 * 1024
 """Bytes that are added to a checksum while appends wait: for about 20 ms."""
-_RACY_NS: Final = 50_000_000
+RACY_NS: Final = 50_000_000
 """Nanoseconds. A file that was changed more recently may be changed again without a difference in its times."""
 _SLICE: Final = 256 * 1024
 _LONGEST_HEADER: Final = 16 * 1024
@@ -288,7 +288,7 @@ class LogId:
         if self._is_cut or self._is_behind:
             return
         status = _status(fd)
-        proves = not touched and max(status[2:]) <= time.time_ns() - _RACY_NS
+        proves = not touched and max(status[2:]) <= time.time_ns() - RACY_NS
         self._ids.write(self._key, self._id, self._covered, status if proves else _NO_STATUS)
 
     def _record(self, fd: int, size: int) -> None:
