@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import tempfile
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sessiond.store.base import Log
 from sessiond.store.errors import LogReplaced
 from sessiond.store.files import log_ids
 from sessiond.store.files.store import FileStore
-from support.stores import HEADER, append, content, file_of, file_store, new_log
+from support.stores import HEADER, append, content, file_of, file_store, killed, new_log
 
 
 async def id_after(home: Path) -> str:
@@ -106,15 +107,17 @@ async def test_after_a_power_cut_no_record_counts(tmp_path: Path, monkeypatch: p
     store = FileStore(tmp_path / "data", tmp_path / "state")
     log = await store.open("abc")
     assert log.log_id == first
-    killed(store)
+    killed(tmp_path)
     assert await id_after(tmp_path) == first  # the process died, and nothing else
     store = FileStore(tmp_path / "data", tmp_path / "state")
     await store.open("abc")
-    killed(store)
-    monkeypatch.setattr(log_ids, "_boot", lambda: bytes(range(16)))
+    killed(tmp_path)
+    boot_id = tmp_path / "boot_id"
+    monkeypatch.setattr(log_ids, "BOOT_ID", str(boot_id))
+    boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
     second = await id_after(tmp_path)
     assert second != first
-    monkeypatch.setattr(log_ids, "_boot", lambda: bytes(range(1, 17)))
+    boot_id.write_text(f"{uuid.uuid4()}\n", encoding="ascii")
     assert await id_after(tmp_path) == second  # that daemon had ended well
 
 
@@ -153,7 +156,7 @@ async def test_an_open_log_whose_record_others_displaced_has_it_again_when_it_is
 ) -> None:
     """On a fast and on a slow machine: whether or not the file is old enough for its status to prove anything."""
     monkeypatch.setattr(log_ids, "MAX_RECORDS", 2)
-    monkeypatch.setattr(log_ids, "_RACY_NS", pause)
+    monkeypatch.setattr(log_ids, "RACY_NS", pause)
     async with file_store(tmp_path) as store:
         log = await new_log(store, "session-0")
         for number in range(1, 5):
@@ -192,20 +195,13 @@ async def test_an_id_outlives_what_a_kill_leaves_of_a_batch_and_another_kill_bef
         file.write(tail)
     store = FileStore(tmp_path / "data", tmp_path / "state")
     await store.open("abc")
-    killed(store)
+    killed(tmp_path)
     store = FileStore(tmp_path / "data", tmp_path / "state")
     log = await store.open("abc")
     assert log.log_id == first
     await log.quarantine_tail(size, 2)
-    killed(store)
+    killed(tmp_path)
     assert await id_after(tmp_path) == first
-
-
-def killed(store: FileStore) -> None:
-    """The process of a store is gone: nothing is closed in order."""
-    fd, store._log_ids._fd = store._log_ids._fd, None
-    if fd is not None:
-        os.close(fd)
 
 
 class Logs(RuleBasedStateMachine):
@@ -251,9 +247,10 @@ class Logs(RuleBasedStateMachine):
         if self.log is None or self.store is None:
             return
         if dies:
-            killed(self.store)
-        self.loop.run_until_complete(self.log.close())
-        self.loop.run_until_complete(self.store.close())
+            killed(self.home)
+        else:
+            self.loop.run_until_complete(self.log.close())
+            self.loop.run_until_complete(self.store.close())
         self.log = self.store = None
 
     @rule()

@@ -11,7 +11,7 @@ from sessiond.store.base import Log
 from sessiond.store.files import log_ids, open_indexes
 from sessiond.store.files.open_indexes import OpenIndexes
 from sessiond.store.files.store import FileStore
-from support.stores import HEADER, append, file_of, file_store, names_in, new_log
+from support.stores import HEADER, append, file_of, file_store, killed, names_in, new_log
 
 PARTS = [b"columns ", b"", b"and ids"]
 INDEX = b"".join(PARTS)
@@ -215,9 +215,7 @@ async def test_a_large_log_is_recorded_with_its_index_although_the_process_dies(
     writing = asyncio.create_task(log.write_open_index(PARTS))
     await append(log, b"meanwhile\n")
     await writing
-    fd, store._log_ids._fd = store._log_ids._fd, None
-    assert fd is not None
-    os.close(fd)  # the process is gone: nothing is closed in order
+    killed(tmp_path)
     assert await found(tmp_path) == (INDEX, path.stat().st_size)
 
 

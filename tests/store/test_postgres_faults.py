@@ -17,6 +17,7 @@ from sessiond.store.postgres import writer
 from sessiond.store.postgres.requests import Connection
 from sessiond.store.postgres.session import catch_up
 from sessiond.store.postgres.store import PostgresStore
+from support import following
 from support.cutting_proxy import Moment, cutting_proxy
 from support.patience import BOUND
 from support.postgres import Server, running_server
@@ -236,10 +237,15 @@ async def test_work_is_done_once_wherever_its_connection_is_cut(
 
 async def _reached(store: PostgresStore) -> None:
     """Wait until the store has found that its server is in reach. The cut may have ended the link, unnoticed so far."""
-    async with asyncio.timeout(BOUND):
-        await store._link.looked()
-        while store.is_cut_off:
-            await store._link.looked()
+
+    async def is_reached() -> bool:
+        try:
+            await store.trashed()
+        except StoreUnreachable:
+            return False
+        return not store.is_cut_off
+
+    await following.until(is_reached)
 
 
 async def test_a_store_that_is_cut_off_serves_what_it_has_and_catches_up(

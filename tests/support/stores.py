@@ -1,10 +1,11 @@
 """Builders for tests of the stores: logs, what is in them, and other programs that write to the same file."""
 
 import asyncio
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from sessiond.store.base import Durability, Log, Store
@@ -23,6 +24,14 @@ async def file_store(home: Path, calls: Syscalls | None = None) -> AsyncIterator
         yield store
     finally:
         await store.close()
+
+
+def killed(home: Path) -> None:
+    """The process of the store in a folder is gone: nothing is closed in order."""
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            if descriptor.readlink().is_relative_to(home.resolve()):
+                os.close(int(descriptor.name))
 
 
 @asynccontextmanager

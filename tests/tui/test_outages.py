@@ -1,14 +1,12 @@
 """A daemon that goes away and comes back, and what is pressed meanwhile."""
 
 import asyncio
-import threading
+import signal
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from sessiond.protocol import types as t
-from sessiond.tui import following
 from sessiond.tui.app import Browser
 from sessiond.tui.row_renderer import RowRenderer
 from support.browsing import NOON, SESSION, STORY, Desk, Screen, said
@@ -57,26 +55,23 @@ async def test_a_daemon_that_is_killed_is_waited_for_and_what_was_missed_is_read
         await _stopped(home)
 
 
-async def test_an_entry_that_is_wanted_before_the_first_connection_is_read_when_there_is_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    imported = threading.Event()
-    monkeypatch.setattr(following, "_import_client", imported.wait)
+async def test_an_entry_that_is_wanted_before_the_first_connection_is_read_when_there_is_one() -> None:
     with a_home() as locations:
         home = Path(str(locations.home))
-        await spawn(home)
+        process = await spawn(home)
         peer = await joined(home).attach()
         await peer.call("session/create", id=SESSION, cwd="/home/ada/atlas", title="The last line")
         await peer.append(SESSION, *STORY)
         first = msgspec.convert(await peer.call("session/tree", sessionId=SESSION), t.TreeResult)
         session = await Desk(locations, peer).session()
         browser = Browser(session, locations=locations, renderer=RowRenderer(), now=lambda: NOON, first=first)
+        process.send_signal(signal.SIGSTOP)  # it answers nobody
         async with browser.run_test(size=(80, 24)) as pilot:
             await until(lambda: browser.view.current is not None)
             wanted = asyncio.create_task(browser.entry())
             await pilot.pause()
             assert not wanted.done()
-            imported.set()
+            process.send_signal(signal.SIGCONT)
             assert (await wanted)["id"] == browser.view.current
             await until(lambda: browser.is_settled)
         await _stopped(home)

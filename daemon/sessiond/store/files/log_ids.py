@@ -36,6 +36,8 @@ COVER_AT_ONCE: Final = 1024 * 1024
 """Bytes that are added to a checksum on the event loop's thread. More bytes are added when the log is closed."""
 COVER_IN_A_STEP: Final = 32 * 1024 * 1024
 """Bytes that are added to a checksum while appends wait: for about 20 ms."""
+BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
+"""The file in which the system tells one boot from the others."""
 RACY_NS: Final = 50_000_000
 """Nanoseconds. A file that was changed more recently may be changed again without a difference in its times."""
 _SLICE: Final = 256 * 1024
@@ -348,7 +350,7 @@ def _status(fd: int) -> _Status:
 def _boot() -> bytes:
     """Return the boot id of the machine; zeros if the system has none."""
     try:
-        return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()).bytes
+        return uuid.UUID(Path(BOOT_ID).read_text("ascii").strip()).bytes
     except (OSError, ValueError):
         return bytes(16)
 
