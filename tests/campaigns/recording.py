@@ -88,7 +88,7 @@ class _Recorder:
         # The function of another fault stays; it calls the recorded one.
         calls = {"write": os.write, "ftruncate": os.ftruncate, **getattr(store.Syscalls, "keywords", {})}
         store.Syscalls = functools.partial(syscalls.Syscalls, **calls)
-        transport: Any = asyncio.selector_events._SelectorSocketTransport  # type: ignore[attr-defined]
+        transport: Any = asyncio.selector_events._SelectorSocketTransport  # type: ignore[attr-defined]  # noqa: SLF001
         send = transport.write
 
         def told(item: Any, data: Any) -> None:

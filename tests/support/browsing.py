@@ -85,7 +85,7 @@ class Screen:
     @property
     def strips(self) -> list[Strip]:
         """The lines of the screen, with their colors."""
-        return self.browser.screen._compositor.render_strips()
+        return self.browser.screen._compositor.render_strips()  # noqa: SLF001 - Textual has no other name for it
 
     @property
     def text(self) -> str:

@@ -43,7 +43,7 @@ async def connected(
 ) -> AsyncIterator[pytest_lsp.LanguageClient]:
     """An LSP client that has said nothing yet."""
     client = pytest_lsp.LanguageClient(protocol_cls=protocol)
-    converter = client.protocol._converter
+    converter = client.protocol._converter  # noqa: SLF001 - pygls has no other name for it
     # lsprotocol takes every action that has a command for a command.
     converter.register_structure_hook(
         types.Command | types.CodeAction,
