@@ -20,21 +20,21 @@ def is_private(name: str) -> bool:
 
 def uses(text: str) -> Iterator[tuple[int, str]]:
     """Yield the private names that the text of a module uses, with their lines."""
-    for it in ast.walk(ast.parse(text)):
-        match it:
+    for node in ast.walk(ast.parse(text)):
+        match node:
             case ast.ImportFrom(module=str(module)) if module.partition(".")[0] == "sessiond":
-                names = [*module.split("."), *(name.name for name in it.names)]
+                names = [*module.split("."), *(name.name for name in node.names)]
             case ast.Call(func=ast.Name(id=function) | ast.Attribute(attr=function)) if (
                 function in _TAKE_NAMES
             ):
-                names = [text for arg in it.args for text in texts(arg)]
+                names = [text for arg in node.args for text in texts(arg)]
             case ast.Tuple(
                 elts=[ast.Name() | ast.Attribute(), *others]
             ):  # a row of a table: module, name, value
                 names = [text for other in others for text in texts(other)]
             case _:
                 continue
-        yield from ((it.lineno, name) for name in names if is_private(name))
+        yield from ((node.lineno, name) for name in names if is_private(name))
 
 
 def texts(value: ast.expr) -> list[str]:

@@ -87,7 +87,8 @@ def definition_text(name: str, definition: JsonSchema) -> str:
     if not definition["properties"] and "patternProperties" not in definition:
         return f"{comment}export type {name} = Record<string, never>;"
     fields = [
-        field_text(field, schema, definition["required"]) for field, schema in definition["properties"].items()
+        field_text(field, schema, definition["required"])
+        for field, schema in definition["properties"].items()
     ]
     if definition.get("additionalProperties"):
         fields.append("  [field: string]: unknown;\n")

@@ -3,11 +3,11 @@
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sessiond.store.files.census import Root
-from sessiond.store.files.finding import entries_of
 from sessiond.store.files.log_names import LogNames
 
 NAME = "2026-01-01T00-00-00-000Z_{}.jsonl"
@@ -60,11 +60,13 @@ def test_a_folder_is_read_again_only_when_it_has_changed(
     os.utime(tmp_path, (long_ago, long_ago))
     read: list[str] = []
 
-    def reading(folder: str, root: Root) -> "list[os.DirEntry[str]]":
-        read.append(folder)
-        return entries_of(folder, root)
+    scandir = os.scandir
 
-    monkeypatch.setattr("sessiond.store.files.log_names.entries_of", reading)
+    def reading(folder: str) -> Any:
+        read.append(folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", reading)
     names = names_of(tmp_path)
     assert names.has("log-0")
     assert len(read) == 6
