@@ -58,7 +58,7 @@ class LimitsConfig:
 
 @dataclass(frozen=True)
 class DraftsConfig:
-    """`[drafts]`: sessions without an assistant message. `max_age`: seconds until the trash; None: never."""
+    """`[drafts]`: sessions without an assistant message. `max_age`: seconds until the trash; None for never."""
 
     max_age: float | None = 7 * 86_400.0
 
@@ -78,9 +78,9 @@ class CompactionConfig:
 
 @dataclass(frozen=True)
 class SummarizerConfig:
-    """`[summarizer]`: the program that writes a summary when no client does; None: no program.
+    """`[summarizer]`: the program that writes a summary when no client does; None for no program.
 
-    `timeout`: seconds that a summarizer, program or client, may take; None: no limit.
+    `timeout`: seconds that a summarizer, program or client, may take; None for no limit.
     """
 
     command: tuple[str, ...] | None = None
@@ -97,7 +97,7 @@ class StateConfig:
 
 @dataclass(frozen=True)
 class BlobsConfig:
-    """`[blobs]`: `grace`: seconds that a blob stays after no session names it; None: forever."""
+    """`[blobs]`: `grace`: seconds that a blob stays after no session names it; None for forever."""
 
     grace: float | None = 7 * 86_400.0
 
@@ -118,7 +118,7 @@ class RetentionConfig:
     """`[keep]`: which sessions the daemon moves to the trash automatically, and when it purges the trash.
 
     `max_age`: seconds since the last write to a session, None: forever; `max_sessions`: number of sessions that stay,
-    0: all; `tags`: only sessions with one of these; `trash_max_age`: seconds in the trash, None: forever.
+    0: all; `tags`: only sessions with one of these; `trash_max_age`: seconds in the trash, None for forever.
     """
 
     max_age: float | None = None

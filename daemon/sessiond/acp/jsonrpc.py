@@ -73,7 +73,7 @@ def decode(line: bytes) -> Envelope:
 
 
 def key(request_id: Raw) -> bytes:
-    """Return the id of a request in one form, to find its response by; the type of the id counts."""
+    """Return the key by which the response to a request is found. Ids of different types have different keys."""
     try:
         return _encode(msgspec.json.decode(request_id))
     except (msgspec.DecodeError, RecursionError):
@@ -184,5 +184,5 @@ def failure(request_id: Any, code: int, message: str) -> bytes:
 
 
 def failed_response(request_id: Any, error: Any) -> bytes:
-    """Return the line of an error response with an error of another one."""
+    """Return the line of an error response with the error of another response."""
     return _encode({"jsonrpc": "2.0", "id": request_id, "error": error}) + b"\n"

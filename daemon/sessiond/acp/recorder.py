@@ -47,7 +47,7 @@ class _OpenText:
     message_id: str | None
     parts: list[str] = field(default_factory=list)
     taken: int = 0
-    """How many of the parts are in a chunk entry."""
+    """The number of parts that are in a chunk entry."""
     last_chunk: str | None = None
 
 

@@ -121,7 +121,7 @@ class RunningSession:
         latest: The lines of the latest updates that describe its state, by kind.
         result: The result of the request that started it, without the id.
         replay: The conversation that arrives before the next prompt, which is a replay: some agents go on with that
-            after the response. None: it is no replay.
+            after the response; None if it is no replay.
         replayed_at: When the last part of it came, in seconds of the monotonic clock.
     """
 

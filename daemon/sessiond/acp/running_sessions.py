@@ -37,7 +37,7 @@ class RunningSessions:
         background: BackgroundWork,
     ) -> None:
         self.replaying: dict[str, AcpClient | None] = {}
-        """The agent's sessions that it replays at present, each with the client that sees that; None: no client."""
+        """The agent's sessions that it replays at present, each with the client that sees that; None for no client."""
         self.shared: SharedSessions | None = None
         self._editor = editor
         self._store = store

@@ -1,4 +1,4 @@
-"""Which process runs a session, and the private socket on which it takes other clients.
+"""The record of the process that runs a session, and the private socket on which that process accepts other clients.
 
 For each running session there is a lock and a socket in the runtime folder, which only its owner can access. The lock
 is held while the process runs, so a session runs in one agent at a time, and what a killed process left is recognized.

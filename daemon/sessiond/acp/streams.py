@@ -16,7 +16,7 @@ READ_BYTES: Final = 256 * 1024
 """Bytes that are read at once, and half of those that a stream holds before its sender has to wait."""
 _LAST_SECONDS: Final = 2.0
 MAX_UNREAD_BYTES: Final = 1024 * 1024
-"""Bytes that wait for a peer to read them, above which the sender of more is not read from."""
+"""The maximum number of bytes that wait for a peer to read them. Above it, the program that sends more is not read."""
 
 
 class LinePeer:

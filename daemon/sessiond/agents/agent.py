@@ -55,7 +55,7 @@ class NewFile:
 
 @dataclass(frozen=True, slots=True)
 class HookFile:
-    """How an agent calls a program at its events.
+    """The file in which an agent is configured to call a program at its events.
 
     Attributes:
         path: Returns the file that declares the hooks, for these environment variables.
@@ -77,7 +77,7 @@ class HookFile:
 
 @dataclass(frozen=True, slots=True)
 class McpFile:
-    """Where an agent finds the MCP servers of its user, and how a server is described there.
+    """The file in which an agent finds the MCP servers of its user, and the form in which a server is described there.
 
     Attributes:
         path: Returns the file, for these environment variables.

@@ -22,7 +22,7 @@ TOO_MANY_FOLDERS: Final = (
 MAX_LINKED_FOLDERS: Final = 10_000
 """Limit of the folders that one link leads to. A link may lead to the folder of a whole system."""
 UNREADABLE: Final = "it cannot be read: "
-"""How the reason begins for a path that the system refuses to read."""
+"""The beginning of the reason for a path that the system refuses to read."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ def session_files(
         agent: The agent.
         folder: One of its folders. If it does not exist, that is a problem in `visited`.
         visited: Receives the visited folders, and problems.
-        roots: The real paths of all its folders; `folder` is added. Links to what is below them give nothing.
+        roots: The real paths of all its folders; `folder` is added. Links to files and folders below them give nothing.
     """
     roots = [*roots, os.path.realpath(folder)]
     links = yield from _below(agent, folder, folder, visited)
@@ -65,7 +65,7 @@ def session_files(
         if is_below(real, roots) or real in reached:
             continue
         if any(is_below(root, [real]) for root in roots):
-            visited.problems[link] = LINK  # to what is above: the walk would not end
+            visited.problems[link] = LINK  # it leads to a folder above, so the walk would not end
             continue
         links += yield from _below(agent, folder, link, visited, _LinkedFolders(link, real, reached))
 

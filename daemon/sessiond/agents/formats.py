@@ -1,4 +1,4 @@
-"""The types of what the row of an agent loads to read and write its files."""
+"""The types of the readers and writers that the row of an agent loads."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -70,7 +70,7 @@ class Board:
     Args:
         daemon: The daemon.
         seconds: How long a session stays after its last entry.
-        cwd: Only sessions of this folder; None: of all folders.
+        cwd: Only sessions of this folder; None for all folders.
         with_automated: Whether sessions whose prompts a program gave are shown, too.
     """
 

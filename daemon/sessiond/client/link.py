@@ -219,7 +219,7 @@ class DaemonLink:
 
 
 def _lost(error: ConnectionClosed) -> DisconnectedError:
-    """Return the exception for a connection that has ended: by itself, or for what came over it."""
+    """Return the exception for a connection that has ended: by itself, or because of a message that came over it."""
     if isinstance(error.__cause__, BadMessage | FramingError):
         return OtherProtocolError(str(error.__cause__))
     return DisconnectedError()

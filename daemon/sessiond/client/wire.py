@@ -142,7 +142,7 @@ class MessageReader:
         self._until_in_body = 0.0
 
     def wait(self, seconds: float | None) -> None:
-        """Read for so many seconds from now, whatever comes; None: without a limit.
+        """Read for so many seconds from now, whatever comes; None for no limit.
 
         Only the body of a large message may take longer, as long as it makes progress: another program that sends
         notifications, or a byte now and then, does not answer.

@@ -59,7 +59,7 @@ class DaemonAccess:
 
 @contextlib.contextmanager
 def reported_errors() -> Iterator[None]:
-    """Raise `DaemonError` for what the daemon refuses, and for a daemon that cannot be reached."""
+    """Raise `DaemonError` for a request that the daemon refuses, and for a daemon that cannot be reached."""
     from sessiond.client.daemon_socket import DaemonConnectionError
     from sessiond.client.wire import DisconnectedError, InvalidResponseError, RpcError
 

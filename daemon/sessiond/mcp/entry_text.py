@@ -26,7 +26,7 @@ def text_of_entry(entry: dict[str, Any]) -> str:
 
 
 def is_conversation(entry: dict[str, Any]) -> bool:
-    """Return whether an entry belongs to what a reader of the conversation wants to see."""
+    """Return whether an entry belongs to the conversation, as a reader wants to see it."""
     return entry.get("type") not in _HIDDEN and bool(text_of_entry(entry).strip())
 
 

@@ -24,7 +24,7 @@ Era = Literal["handshake", "stateless"]
 SERVER_INFO: Final = {"name": "sessiond", "title": "Sessions of coding agents", "version": __version__}
 
 _LIST_MS: Final = 60 * 60 * 1000
-"""How long a client may cache a list that changes only with the version or the options of this server."""
+"""Milliseconds for which a client may cache a list that changes only with the version or the options of this server."""
 
 
 class RequestMeta(msgspec.Struct, frozen=True):
@@ -106,7 +106,7 @@ def finished(result: Mapping[str, Any], era: Era, *, cached_ms: int | None = Non
     Args:
         result: The result.
         era: The era.
-        cached_ms: How long the client may cache the result. None: the result has no such field.
+        cached_ms: How long the client may cache the result. If None, the result has no such field.
     """
     if era == "handshake":
         return result
@@ -123,4 +123,4 @@ CACHED_MS: Final[Mapping[str, int]] = {
     "resources/list": 0,
     "resources/read": 0,
 }
-"""How long a client may cache the results of each method that says so."""
+"""Milliseconds for which a client may cache the results, by method."""

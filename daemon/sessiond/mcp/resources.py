@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 50
 _TITLES_SECONDS: Final = 1.0
-"""How long a list waits for its titles. Claude Code offers no tool until the list has come, and the first redaction on
-a machine takes seconds."""
+"""Seconds for which a list waits for its titles. Claude Code offers no tool until it has the list, and the
+first redaction on a machine takes seconds."""
 _MIME_TYPE: Final = "text/plain"
 
 TEMPLATES: Final = (

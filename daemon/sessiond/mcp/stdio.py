@@ -22,7 +22,7 @@ def serve(*, folder: str | None, all_projects: bool, allow_write: bool) -> None:
     """Serve one client on standard input and output.
 
     Args:
-        folder: The folder of the current project; None: the first root of the client, or the working folder.
+        folder: The folder of the current project; None for the first root of the client, or the working folder.
         all_projects: Read the sessions of all projects by default.
         allow_write: Offer the tools that write.
     """

@@ -59,7 +59,7 @@ class Calls:
         """Raise `ConnectionClosed` in every request in flight.
 
         Args:
-            reason: The cause of the error. None: the cause is `complaint`.
+            reason: The cause of the error; None if the cause is `complaint`.
 
         """
         for answer in self._waiting.values():

@@ -90,7 +90,7 @@ class Connection(asyncio.Protocol):
         Args:
             method: The method of the request.
             params: The params of the request. UNSET: it has none.
-            timeout: In seconds. None: no timeout.
+            timeout: In seconds; None for no timeout.
 
         Raises:
             RemoteError: The peer responds with an error.
@@ -237,7 +237,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def reason(self) -> Exception | None:
-        """Why the connection is closed; None if either end closed it normally."""
+        """The reason why the connection is closed; None if either end closed it normally."""
         return self._reason
 
     @property

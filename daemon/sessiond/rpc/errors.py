@@ -15,7 +15,7 @@ class RemoteError(TemplatedError):
     Attributes:
         code: The error code, of JSON-RPC or of the protocol.
         message: The error message, a sentence.
-        data: The error's data as JSON. None: the error has no data.
+        data: The error's data as JSON; None if the error has no data.
 
     """
 

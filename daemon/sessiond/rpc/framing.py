@@ -97,8 +97,8 @@ class Framer:
     Args:
         max_frame: The limit of one body, in bytes.
         max_header: The limit of one header, in bytes.
-        skips: Selects the bodies that may be skipped if they are too large. None: no body is skipped.
-        mode: The framing. None: the first byte selects it, and `{` selects JSON lines.
+        skips: Selects the bodies that may be skipped if they are too large. If None, no body is skipped.
+        mode: The framing. If None, the first byte selects it, and `{` selects JSON lines.
 
     """
 

@@ -40,7 +40,7 @@ def user_of_peer(connection: socket.socket) -> int | None:
             user, inode = _USER_AND_INODE.unpack_from(answer, _USER_AT)
             return (
                 user if inode else None
-            )  # without an inode no process holds the socket, and the user is told as 0
+            )  # without an inode no process holds the socket, and the system reports the user as 0
     return None
 
 

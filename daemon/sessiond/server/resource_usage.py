@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 _VALID_SECONDS: Final = 1.0
-"""How long a reading is used. Listing the descriptors alone takes longer than any other request of its size."""
+"""Seconds for which a reading is used. To list the descriptors takes longer than any other request of its size."""
 
 
 class Usage(NamedTuple):

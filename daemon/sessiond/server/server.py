@@ -70,10 +70,10 @@ class Server:
         Args:
             hub: The hub.
             home: The home folder of the daemon, as `server/status` reports it.
-            socket_path: The path of the Unix socket. None: there is none.
-            config: The configuration. None: the default.
+            socket_path: The path of the Unix socket; None if there is none.
+            config: The configuration; None for the default.
             locations: The folders of `home`, if they are not those that `SESSIOND_HOME` implies.
-            server_id: The durable id of `home`. None: a new one.
+            server_id: The durable id of `home`; None for a new one.
 
         """
         self.hub = hub

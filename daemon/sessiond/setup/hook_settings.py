@@ -146,7 +146,7 @@ def _of(before: JsonNode | None, event: str | None = None) -> JsonNode | None:
 
 
 def _inner(original: str, container: JsonNode | None) -> str:
-    """Return what an empty container had in it before; "" for another one."""
+    """Return the text that an empty container had in it before; "" for a container that is not empty."""
     if container is None or container.children:
         return ""
     return original[container.start + 1 : container.end - 1]

@@ -74,7 +74,7 @@ def _cut_out(text: str, container: str) -> str:
 
 
 def _behind_values(text: str, start: int, end: int) -> int:
-    """Return where the values of a table end: blank lines and comments behind them belong to what follows."""
+    """Return where the values of a table end: blank lines and comments behind them belong to the next table."""
     while end > start:
         line = text.rfind("\n", start, end - 1) + 1 or start
         if text[line:end].strip() and text[line:end].lstrip()[0] != "#":

@@ -58,7 +58,7 @@ class Log(Protocol):
     session_id: str
     draft: bool
     closed_error: Exception | None
-    """The error of a read after `close` that cannot be served; None: a `StorageFailed`."""
+    """The error of a read after `close` that cannot be served; None for a `StorageFailed`."""
 
     @property
     def ref(self) -> str:
@@ -90,7 +90,7 @@ class Log(Protocol):
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing can be appended (permission denied, closed …), or None."""
+        """The reason why nothing can be appended (permission denied, closed …), or None."""
 
     @property
     def write_error(self) -> StorageFailed | LogReplaced | None:
@@ -101,7 +101,7 @@ class Log(Protocol):
 
     @property
     def stale(self) -> str | None:
-        """Why the lines may be older than those in the store (its server cannot be reached …), or None.
+        """The reason why the lines may be older than those in the store (its server cannot be reached …), or None.
 
         The readable bytes are then the last known ones. They stay readable.
         """
@@ -337,7 +337,7 @@ class Store(Protocol):
     ) -> AddedLog:
         """Create a log as `create` does, without opening it. It is created even if the caller is canceled.
 
-        `modified_ns` is the time of its last change, in nanoseconds since 1970; None: now.
+        `modified_ns` is the time of its last change, in nanoseconds since 1970; None for now.
         """
 
     async def open(self, session_id: str) -> Log:

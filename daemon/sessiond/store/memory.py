@@ -48,7 +48,7 @@ class MemoryStore(SoleDaemon):
         return False
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
-        """Return None: no other program has blobs for these logs."""
+        """Return None, since no other program has blobs for these logs."""
         return None
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
@@ -224,7 +224,7 @@ class MemoryStore(SoleDaemon):
         return "sessions are in memory only, and end with the daemon"
 
     async def free_bytes(self) -> None:
-        """Return None: the free bytes are unknown."""
+        """Return None, since the free bytes are unknown."""
 
     async def read_breadcrumbs(self, terminal_id: str) -> Sequence[Breadcrumb]:
         """Return the breadcrumbs of a terminal, the most recent first."""

@@ -29,7 +29,7 @@ class MemoryBlobs:
         return len(self.read(hash))
 
     def place(self, hash: str) -> str | None:
-        """Return None: a blob is in no file. Raises `BlobAbsent`."""
+        """Return None, since a blob is in no file. Raises `BlobAbsent`."""
         self.size(hash)
         return None
 

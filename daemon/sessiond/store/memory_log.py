@@ -45,7 +45,7 @@ class MemoryLog:
     """One log of a `MemoryStore`."""
 
     path: Final = None
-    """None: the log is in no file."""
+    """None, since the log is in no file."""
     unchanged_size: Final = 0
     """0: the log has no open index."""
     is_touched: Final = False
@@ -72,7 +72,7 @@ class MemoryLog:
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing can be appended if the log is closed, or else None."""
+        """The reason why nothing can be appended: the log is closed. None if it is open."""
         return "it is closed" if self._closed else None
 
     @property
@@ -82,7 +82,7 @@ class MemoryLog:
 
     @property
     def stale(self) -> None:
-        """Why the lines may be older than those in the store: always None, since memory is the store."""
+        """The reason why the lines may be older than those in the store: always None, since memory is the store."""
 
     async def retry(self) -> None:
         """Do nothing. Memory never refuses a write."""
@@ -96,7 +96,7 @@ class MemoryLog:
         return slices_of(self._content.data, start)
 
     async def read_open_index(self) -> memoryview | None:
-        """Return None: the log is read from memory."""
+        """Return None, since the log is read from memory."""
         return None
 
     async def write_open_index(self, parts: Sequence[bytes]) -> None:

@@ -20,7 +20,7 @@ class SyncOptions:
         project: Only sessions of this folder here and the folders below it, or of the same folder there.
         agent: Only sessions that were read from sessions of this agent.
         tags: Only sessions with all of these tags.
-        session_ids: Only these sessions; None: all.
+        session_ids: Only these sessions; None for all.
         pairs: Folders here, and the same folders there.
         undelete: Whether a session that the target has deleted is copied. Otherwise it is deleted at the source, too.
         is_dry_run: Whether nothing is written.

@@ -153,7 +153,7 @@ class _DialOnce:
 
     @property
     def reason(self) -> Exception | None:
-        """Why the connection was closed; None if it was not, or either end closed it normally."""
+        """The reason why the connection was closed; None if it is open, or if either end closed it normally."""
         return None if self._connection is None else self._connection.reason
 
     @property

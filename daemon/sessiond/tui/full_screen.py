@@ -20,7 +20,7 @@ from textual.app import App
 from sessiond.tui.layout import CSS
 
 _GRACE = 2.0
-"""Seconds within which a program that was told to end has given the terminal back."""
+"""Seconds within which a program gives the terminal back after a signal to end."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 Result = TypeVar("Result")

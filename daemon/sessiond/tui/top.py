@@ -34,7 +34,7 @@ def show_board(
 
     Args:
         seconds: How long a session stays after its last entry.
-        cwd: Only sessions of this folder; None: of all folders.
+        cwd: Only sessions of this folder; None for all folders.
         with_automated: Whether sessions whose prompts a program gave are shown, too.
         boxes: Whether the terminal shows characters for lines.
         encoding: The encoding of the terminal.

@@ -21,7 +21,7 @@ _COUNTS: Final = {
 }  # fmt: skip
 _ONE_HOUR: Final = "cacheCreationEphemeral1hInputTokens"
 _COPY_SECONDS: Final = 1.0
-"""How much older than the first line of its file a message must be to be a copy. Times of one turn differ by less."""
+"""A message that is this many seconds older than the first line of its file is a copy. Times in a turn differ less."""
 _SYNTHETIC: Final = "<synthetic>"
 
 

@@ -90,7 +90,7 @@ class ClaudeReader:
 
     Args:
         source: The file. Its lines are given to `take`.
-        state: The state of a reader that has taken the lines before. None: there are none.
+        state: The state of a reader that has taken the lines before; None if there are none.
     """
 
     def __init__(self, source: Source, state: bytes | None = None) -> None:
@@ -343,7 +343,7 @@ class ClaudeReader:
         return None if link is None else link.parent
 
     def _above(self, line: ChainLine) -> str | None:
-        """Return the uuid of the line that a line is placed below. None: it begins a conversation.
+        """Return the uuid of the line that a line is placed below; None if it begins a conversation.
 
         A parent that is nowhere in the file is replaced by the line before, on the same chain.
         """

@@ -68,7 +68,7 @@ class ClaudeState(msgspec.Struct):
         last: The last line of each chain, by the id of its subagent; "" is the main chain.
         last_entries: The entries of these lines.
         carried: The fields that every line has, as they were in the last line.
-        prompter: "person" or "program", whoever gave the prompts; None as long as no line tells it.
+        prompter: "person" or "program", whoever gave the prompts; None as long as no line says it.
         title: The title.
         title_rank: How good it is.
         queue: The prompts that wait.

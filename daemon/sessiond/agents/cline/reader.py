@@ -18,7 +18,7 @@ from sessiond.session.dialects.source import Source, SourceLine
 
 NAME: Final = "cline"
 SUFFIX: Final = ".messages.json"
-"""How the name of a file of the command-line program ends."""
+"""The end of the name of a file of the command-line program."""
 
 _MILLISECOND: Final = 0.001
 _ROLES: Final = ("user", "assistant")
@@ -34,7 +34,7 @@ _TYPED: Final = re.compile(
 _ENVIRONMENT: Final = "<environment_details>"
 _ENVIRONMENT_END: Final = "</environment_details>"
 _RESULT: Final = re.compile(r"\[\w+(?: for .*?)?\] Result:", re.DOTALL)
-"""How the result of a tool begins that the model called by a text."""
+"""The beginning of the result of a tool that the model called by a text."""
 _FOLDER: Final = re.compile(r"# Current Working Directory \((/[^\n]{0,5000}+)")
 _IS_TIME: Final = re.compile(r"[0-9]{13}").fullmatch
 

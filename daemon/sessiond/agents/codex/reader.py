@@ -87,7 +87,7 @@ class _State(msgspec.Struct):
         effort: The reasoning effort.
         turn_context: The digest of the other fields of the last `turn_context`.
         tokens: The tokens of the last request.
-        requests: The requests that were told.
+        requests: The requests whose tokens were counted.
         is_named: Whether a line names the session.
         typed: The digests of texts that events report as typed by the user.
         has_header: Whether the first header came.
@@ -133,7 +133,7 @@ class CodexReader:
 
     Args:
         source: The file. Its lines are given to `take`.
-        state: The state of a reader that has taken the lines before. None: there are none.
+        state: The state of a reader that has taken the lines before; None if there are none.
     """
 
     is_behind = False

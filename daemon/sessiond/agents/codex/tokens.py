@@ -57,7 +57,7 @@ class TokenCounts(msgspec.Struct):
         self._last_at = at if at is not None else self._last_at
 
     def of_record(self, record: dict[str, Any], fallback: str) -> str | None:
-        """Return the name of the request of a `token_usage_record`; None if it was told before.
+        """Return the name of the request of a `token_usage_record`; None if an earlier line named it.
 
         Args:
             record: The payload of the line.
@@ -69,7 +69,7 @@ class TokenCounts(msgspec.Struct):
         return self._unless_seen(f"{thread}/{response}")
 
     def of_count(self, info: dict[str, Any], fallback: str) -> str | None:
-        """Return the name of the request of a `token_count`; None if it was told before, or if it is none."""
+        """Return the name of the request of a `token_count`; None if there is none, or an earlier line named it."""
         usage = _numbers(info.get("last_token_usage"))
         if not any(usage[:-1]):
             return None  # an estimate of the context, which Codex makes without a request

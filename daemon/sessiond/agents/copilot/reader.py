@@ -19,7 +19,7 @@ NAME: Final = "copilot"
 _ENVELOPE: Final = ("type", "id", "parentId", "timestamp", "data")
 _SPOKEN: Final = ("user.message", "assistant.message")
 _INSERTED: Final = ("skill-", "agent-")
-"""How the source of a message begins that no person typed."""
+"""The beginnings of the source of a message that no person typed."""
 
 
 def detect(first: list[dict[str, Any]]) -> bool:

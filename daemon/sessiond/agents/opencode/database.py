@@ -41,7 +41,7 @@ _NEWEST_UPDATED: Final = f"""
 max(coalesce((SELECT time_updated FROM message WHERE id = {_NEWEST}), 0),
     coalesce((SELECT max(time_updated) FROM part WHERE message_id = {_NEWEST}), 0))
 """
-"""When the newest message of a session was changed: a few steps in indexes, whatever the session's length."""
+"""The expression for the time of the last change of a session's newest message: a few index steps at any length."""
 
 
 def sessions(path: str) -> dict[str, LastChange]:

@@ -19,7 +19,7 @@ from sessiond.session.formats.build import NO_COST
 
 NAME: Final = "opencode"
 UNREADABLE: Final = "unreadable"
-"""The type of what stands for a message or a part that is not JSON: its field `raw` has the text."""
+"""The type of the object that replaces a message or a part that is not JSON. Its field `raw` has the text."""
 _PLACEHOLDER: Final = re.compile(r"(?:New|Child) session - [0-9TZ:.-]{10,30}|Untitled session")
 """The title of a session to which nobody has given one. Its time is that of the session."""
 _MILLISECOND: Final = 0.001

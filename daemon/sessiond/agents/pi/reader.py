@@ -74,7 +74,7 @@ class PiReader:
 
     Args:
         source: The file. Its lines are given to `take`.
-        state: The state of a reader that has taken the lines before. None: there are none.
+        state: The state of a reader that has taken the lines before; None if there are none.
     """
 
     def __init__(self, source: Source, state: bytes | None = None) -> None:

@@ -32,7 +32,7 @@ START_EVENT = "SessionStart"
 END_EVENT = "SessionEnd"
 """The event at which a session ends, in the same agents."""
 READ_SECONDS = 0.015
-"""Seconds that the agent may take to write the event. After that the daemon is told without the file's path."""
+"""Seconds that the agent may take to write the event. After that, the daemon is notified without the file's path."""
 RESPONSE_SECONDS = 0.02
 """Seconds that the daemon may take to respond. It usually takes a twentieth of that."""
 LAST_SECONDS = 0.1
@@ -195,7 +195,7 @@ def _may_start(locations: Locations, agent: str) -> bool:
 
 
 def _start(locations: Locations) -> None:
-    """Have another process start the daemon. It has nothing of this one that the agent could wait for."""
+    """Have another process start the daemon. It inherits no descriptor for whose end the agent could wait."""
     if os.fork():
         return
     try:

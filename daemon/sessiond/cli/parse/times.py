@@ -56,7 +56,7 @@ def period(args: ParsedArguments, now: datetime | None = None) -> dict[str, str]
 
 
 def _read(text: str, now: datetime) -> tuple[datetime, datetime] | None:
-    """Return the first and the last moment of what a text names; None if it names nothing."""
+    """Return the first and the last moment of the period that a text names; None if it names none."""
     try:
         if text == "now":
             return now, now

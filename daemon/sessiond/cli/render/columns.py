@@ -65,7 +65,7 @@ def distinguished(
     colors: Sequence[str] = (),
     optional: Sequence[int] = (),
 ) -> Iterator[str]:
-    """Yield lines as `aligned` does. Those that look the same end with what differs, in parentheses.
+    """Yield lines as `aligned` does. Lines that look the same end with their difference, in parentheses.
 
     Args:
         rows: The cells of each row.

@@ -34,7 +34,7 @@ def request_found(
         daemon: The connection.
         method: The method.
         params: Its params.
-        field: The field of the result with what was found.
+        field: The field of the result that lists the found entries.
     """
     result: dict[str, Any] = daemon.call(method, params)
     if result[field] or not result["unsearched"]["sessionCount"] or "waitMs" in params:

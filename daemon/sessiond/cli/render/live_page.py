@@ -70,7 +70,7 @@ class LivePage:
         self._server.serve_forever()
 
     def close(self) -> None:
-        """Stop the server and end every stream. Each page that reads is told."""
+        """Stop the server and end every stream. Each page that reads receives a last event."""
         with self._lock:
             for reader in self._readers:
                 reader.put(_line({"ended": True}))

@@ -1,4 +1,4 @@
-"""How much of the memory that was freed this process keeps, where the allocator is glibc's.
+"""Limits how much freed memory this process keeps, if the allocator is glibc's.
 
 By itself, glibc keeps more the larger the blocks are that a process frees: after a block of 13 MB it leaves up to 26 MB
 of free memory in the arena of each thread, for good. Elsewhere these functions do nothing.
@@ -16,7 +16,7 @@ _KEPT_BYTES: Final = 1 << 20
 
 
 _functions: Any = None
-"""The functions of the C library. None: not loaded yet."""
+"""The functions of the C library; None before they are loaded."""
 
 
 def limit() -> None:

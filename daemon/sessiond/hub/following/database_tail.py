@@ -26,7 +26,7 @@ MAX_MESSAGES: Final = 60
 
 @dataclass(slots=True)
 class DatabaseTail:
-    """The end of what was read of a session.
+    """The end of the part of a session that was read.
 
     Attributes:
         path: The path of the source.

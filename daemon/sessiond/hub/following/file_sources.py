@@ -98,7 +98,7 @@ class FileSources:
         return path if is_session_file else None
 
     def container_of(self, path: str) -> str | None:
-        """Return None: each session has a file of its own."""
+        """Return None, since each session has a file of its own."""
         return None
 
     def changes_in(self, container: str) -> ContainerChange:

@@ -56,7 +56,7 @@ class DueFiles:
 
     @property
     def next_at(self) -> float | None:
-        """When the next file is due; None without files."""
+        """The time at which the next file is due; None if there are no files."""
         while self._heap:
             at, path = self._heap[0]
             if self._times.get(path) == at:

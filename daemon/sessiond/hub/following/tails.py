@@ -27,7 +27,7 @@ MAX_ADDED_BYTES: Final = 4 * 1024 * 1024
 DIALECTS: Final = frozenset(dialect.name for dialect in known.DIALECTS.values() if dialect.reader is not None)
 """The formats whose files can be read so."""
 _ENDING: Final = 4096
-"""The bytes before the end of what was read that must be unchanged."""
+"""The number of bytes before the end of the read part that must be unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Added:
 
 @dataclass(slots=True)
 class Tail:
-    """The end of what was read of a file.
+    """The end of the part of a file that was read.
 
     Attributes:
         path: The file.

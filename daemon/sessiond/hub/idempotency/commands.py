@@ -51,7 +51,7 @@ async def no_intent() -> Intent:
 
 
 class Commands:
-    """The commands of this daemon; `path` is the file of the journal, None: a temporary file."""
+    """The commands of this daemon; `path` is the file of the journal, None for a temporary file."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -76,7 +76,7 @@ class Commands:
         Args:
             method: The method.
             params: The request.
-            session_id: The id of the session whose lines record the command. None: the journal records it.
+            session_id: The id of the session whose lines record the command. If None, the journal records it.
 
         Raises:
             IncompatibleParams: The request also has an id for its entry, which already makes it idempotent.
@@ -114,7 +114,7 @@ class Commands:
         If `run` raises, the command is forgotten and can be repeated.
 
         Args:
-            command: The command. None: `run` is always called.
+            command: The command. If None, `run` is always called.
             result: The type of the result.
             run: Carries out the command.
             intent: Returns the intent, which is recorded before `run` is called. After a crash it shows whether the

@@ -14,7 +14,7 @@ from sessiond.hub.database_file import DatabaseFile, in_transaction
 from sessiond.session.tree.command_ids import CommandRecord
 
 KEPT_SECONDS: Final = 30 * 86_400
-"""How long a record is kept, in seconds."""
+"""Seconds for which a record is kept."""
 MAX_KEPT: Final = 10_000
 """Limit of records. The oldest ones are deleted."""
 
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
 
 
 class Journal:
-    """The journal in a file; `path` None: in a temporary file. Its methods raise `StorageFailed`."""
+    """The journal in a file; `path` is None for a temporary file. Its methods raise `StorageFailed`."""
 
     def __init__(self, path: str | None) -> None:
         self._file = DatabaseFile(path or "", _TABLES, name="the journal of commands", synchronous="FULL")

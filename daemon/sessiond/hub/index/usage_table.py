@@ -1,4 +1,4 @@
-"""The table of what requests to models used.
+"""The table of the tokens that requests to models used.
 
 A row is one entry that records a usage. Copies of an entry have the same key, in one session or in several. One of them
 is counted: the one with the most tokens, because the lines of an answer that was split have growing numbers; of equal

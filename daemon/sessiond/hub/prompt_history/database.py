@@ -74,7 +74,7 @@ _INSERT: Final = "INSERT INTO history(prompt, created_at, cwd, session_id, entry
 
 
 class Prompts:
-    """The prompt database in a file; `path` None: in a temporary file.
+    """The prompt database in a file; `path` is None for a temporary file.
 
     Its methods raise `StorageFailed` if the file cannot be used.
     """
@@ -140,8 +140,8 @@ class Prompts:
 
         Args:
             query: The words that a prompt must contain. Empty: every prompt matches.
-            cwd: The folder. None: prompts of all folders match.
-            session_id: The session. None: prompts of all sessions and of none match.
+            cwd: The folder; None for prompts of all folders.
+            session_id: The session; None for prompts of all sessions and of none.
             below: Only prompts with an earlier time, or with the same time and a lower number, match.
             limit: How many are returned at most.
         """

@@ -33,7 +33,7 @@ T = TypeVar("T")
 _NEWEST: Final = ((1 << 63) - 1, 0)
 """A place after that of every prompt."""
 _GATHER_SECONDS: Final = 0.05
-"""How long the thread waits for further prompts before it writes."""
+"""Seconds for which the thread waits for further prompts before it writes."""
 _MAX_BATCH: Final = 200
 """Limit of prompts in one transaction, so that sessions are not slowed down."""
 _MAX_WAITING: Final = 10_000
@@ -52,7 +52,7 @@ class PromptHistory:
     """The prompt history of a user.
 
     Args:
-        path: The database. None: the prompts are lost with this object.
+        path: The database. If None, the prompts are lost with this object.
         commands: The journal of commands, in which additions and deletions are recorded.
         enabled: Whether prompts are added. The stored ones can be read in any case.
     """

@@ -1,4 +1,4 @@
-"""Where a text matches the concepts of a question, and the part of it that matches best."""
+"""Finds the places where a text matches the concepts of a question, and the part of the text that matches best."""
 
 import re
 from bisect import bisect_right

@@ -71,7 +71,7 @@ class ParsedQuestion:
 
 
 def read(wordings: Sequence[str], synonyms: Synonyms, stemmer: Stemmer) -> ParsedQuestion:
-    """Return what the wordings ask for."""
+    """Return the concepts that the wordings ask for."""
     places: dict[str, int] = {}
     concepts: list[Concept] = []
     read_wordings: list[tuple[int, ...]] = []

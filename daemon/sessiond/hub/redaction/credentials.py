@@ -148,7 +148,7 @@ _PATTERNS: Final = tuple(
         (("pass",), PASSWORDS),
     )
 )
-"""The compiled rules by what a text with a match of any of them contains."""
+"""The compiled rules, by a string that each text with a match of one of them contains."""
 
 
 def by_context(text: str) -> list[Span]:

@@ -28,7 +28,7 @@ _OWNER: Final = re.compile(rf"(?P<name>[\w./-]{{2,80}}+)(?:{_QUOTE})?\s{{0,4}}+[
 _RANDOM: Final = "random_password"
 """The type of a resource of Terraform, whose value is in an object within it."""
 _BEFORE, _BEHIND = 400, 200
-"""How far the other members of an object are searched, in characters."""
+"""The number of characters before and behind a member in which the other members of its object are searched."""
 
 
 def names_in(members: dict[str, Any]) -> list[str]:

@@ -178,7 +178,7 @@ class ProviderKeys:
     """Finds provider keys by the rules of Kingfisher. Thread-safe.
 
     Args:
-        cache_folder: The folder of the compiled rules. None: they are compiled in each process.
+        cache_folder: The folder of the compiled rules. If None, they are compiled in each process.
         kept_seconds: Seconds after the last search until the process with the rules ends.
         is_own_process: Whether the rules are loaded here, in a process that soon ends, and not in another one.
     """

@@ -30,7 +30,7 @@ class Redactor:
     """Removes secrets from values. `found` counts them by entry id and by kind.
 
     Args:
-        keys: Finds the keys of providers by the rules of Kingfisher. None: only the other finders are used.
+        keys: Finds the keys of providers by the rules of Kingfisher. If None, only the other finders are used.
     """
 
     def __init__(self, keys: ProviderKeys | None = None) -> None:

@@ -40,7 +40,7 @@ class OwnScanner:
     """Kingfisher in this process.
 
     Args:
-        folder: The folder of the compiled rules. None: they are compiled now.
+        folder: The folder of the compiled rules. If None, they are compiled now.
     """
 
     def __init__(self, folder: str | None) -> None:
@@ -59,7 +59,7 @@ class ScanningProcess:
     """Kingfisher in a process that is started for the first text. Thread-safe; one text is searched at a time.
 
     Args:
-        folder: The folder of the compiled rules. None: each process compiles them.
+        folder: The folder of the compiled rules. If None, each process compiles them.
     """
 
     def __init__(self, folder: str | None) -> None:

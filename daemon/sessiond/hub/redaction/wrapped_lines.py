@@ -16,7 +16,7 @@ _SHOWN: Final = 64
 _LEAST: Final = 8
 """The minimum length of the beginning of a token, of which so many characters are looked at."""
 _NEAR: Final = 1_000
-"""How far around a token no line is wider, in characters."""
+"""A line within this many characters of a token must not be wider than the lines of the token."""
 
 _BLOCK: Final = 24
 """More lines of the same width than this are a file in base64 or a list of hashes rather than a token."""

@@ -72,7 +72,7 @@ async def collect(
     Args:
         store: The store.
         open_sessions: Returns the open sessions.
-        grace: Blobs younger than this many seconds are not collected. None: no blob is.
+        grace: Blobs younger than this many seconds are not collected; None for no blob.
         dry_run: Return the blobs that would be moved, and move none.
         report: Receives progress.
         refuse_when_closing: Raises if the store is about to be closed. It is called between steps.

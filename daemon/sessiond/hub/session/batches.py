@@ -82,7 +82,7 @@ class Append:
 
     Attributes:
         raw: The drafts.
-        placement: The place that the client asks for.
+        placement: The place that the client requests.
         durability: The durability that the client asks for.
         origin: The origin that notifications name.
         done: Called once, with the outcome or the error.

@@ -37,7 +37,7 @@ _OURS = frozenset(("type", "id", "parentId", "timestamp", entries.COMMAND_FIELD)
 
 
 class Placement(msgspec.Struct, frozen=True, gc=False):
-    """Where a batch goes: see `session/append`."""
+    """The place of a batch: see `session/append`."""
 
     parent_id: str | UnsetType | None = UNSET
     expected_leaf_id: str | UnsetType | None = UNSET

@@ -46,7 +46,7 @@ def choose(
         read: Returns the bytes of the log from one offset to another.
         offered: The lines, as `comparable` returns them.
         superseding: The ids of which the sender has several lines, so that a second one here is no contradiction.
-        expected_last_seq: The seq of the last line; None: any.
+        expected_last_seq: The seq of the last line; None for any.
     """
     if expected_last_seq is not None and tree.seq != expected_last_seq:
         return ChosenLines(is_outdated=True)

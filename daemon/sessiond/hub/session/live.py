@@ -156,12 +156,12 @@ class LiveSession:
 
     @property
     def write_block(self) -> t.WriteBlock | None:
-        """Why the session accepts no writes, as last announced; None if it accepts writes."""
+        """The reason why the session accepts no writes, as last announced; None if it accepts writes."""
         return self._write_block.current
 
     @property
     def read_only(self) -> HubError | None:
-        """Why the session is read-only; None if it can be written."""
+        """The reason why the session is read-only; None if it can be written."""
         return self._write_block.read_only
 
     def facts_key(self) -> object:
@@ -369,7 +369,7 @@ class LiveSession:
         Args:
             offered: The lines, as `comparable` returns them.
             superseding: The ids of which the sender has several lines.
-            expected: The position of the last line; if it is elsewhere, nothing is added. None: anywhere.
+            expected: The position of the last line; if it is elsewhere, nothing is added; None for any position.
             origin: The origin that a notification names if the draft session becomes a session.
         """
         self._divergence.begin()

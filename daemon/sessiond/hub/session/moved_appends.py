@@ -19,7 +19,7 @@ from sessiond.store.errors import LogReplaced, OutcomeUnknown, StorageFailed, St
 MAY_BE_OUTDATED: Final = (EntryNotFound, LeafConflict, WouldBreakTree)
 """Errors of an append that may be due to lines of other daemons that have not arrived yet."""
 RESOLVE_SECONDS: Final = 10.0
-"""How long an append waits for a store that moved it or was lost, before its request is answered with an error."""
+"""Seconds for which an append waits for a store that moved it or was lost. Then its request fails."""
 RETRY_SECONDS: Final = 0.1
 """The interval between two attempts to reach the store."""
 

@@ -53,7 +53,7 @@ class WriteBlockMonitor:
 
     @property
     def read_only(self) -> HubError | None:
-        """Why the session is read-only; None if it can be written."""
+        """The reason why the session is read-only; None if it can be written."""
         tree, log = self._reader.tree, self._reader.log
         if tree.damaged:
             return ReadOnly("it has no valid header; the file is left as it is", path=log.path)

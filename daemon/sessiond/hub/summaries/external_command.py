@@ -20,7 +20,7 @@ from sessiond.protocol import types as t
 MAX_BYTES: Final = 8 * 1024 * 1024
 """Limit of the output. A command that writes more is killed."""
 TAIL_BYTES: Final = 2_000
-"""How many bytes from the end of stderr the error message includes."""
+"""The number of bytes from the end of stderr that the error message includes."""
 
 _CHUNK_BYTES: Final = 64 * 1024
 _EXIT_SECONDS: Final = 5.0

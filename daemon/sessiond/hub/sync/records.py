@@ -45,7 +45,7 @@ _decode = msgspec.json.Decoder(LogPosition).decode
 
 
 class SyncRecords:
-    """The records in a database file; `path` None: in a temporary file."""
+    """The records in a database file; `path` is None for a temporary file."""
 
     def __init__(self, path: str | None) -> None:
         self._records = OptionalRecords(path, _TABLES, name="the records of syncs", synchronous="FULL")

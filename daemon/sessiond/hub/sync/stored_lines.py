@@ -60,7 +60,7 @@ class StoredLineReader:
         self._open = open_sessions
 
     async def _whole_file(self, session_id: str, limit_bytes: int) -> WholeLog | None:
-        """Return the lines of a closed session that fit into one page, without a tree of them. None: use the tree."""
+        """Return the lines of a closed session that fit into one page; None if the caller must use the tree."""
         ref = self.known_refs.get(session_id)
         if ref is None or self._open.cached(session_id) is not None:
             return None

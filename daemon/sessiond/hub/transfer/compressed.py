@@ -8,7 +8,7 @@ from sessiond.error_text import TemplatedError
 SUFFIX: Final = ".zst"
 _CHUNK: Final = 1 << 20
 _MAX_WINDOW: Final = 128 << 20
-"""Bytes of memory that a frame may claim. The program `zstd` has the same limit unless it is told otherwise."""
+"""Bytes of memory that a frame may claim. The program `zstd` has the same limit by default."""
 
 
 class BadFrame(TemplatedError):
@@ -25,7 +25,7 @@ def decompressed(data: bytes, limit: int | None) -> bytes:
 
     Args:
         data: The compressed bytes.
-        limit: The largest number of bytes that is returned; None: no limit.
+        limit: The largest number of bytes that is returned; None for no limit.
 
     Raises:
         BadFrame: A frame is damaged or cut off, or the content is larger than `limit`.

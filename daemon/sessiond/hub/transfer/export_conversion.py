@@ -35,7 +35,7 @@ class Conversion:
         ends_at_last: Whether the leaf is the last entry; otherwise it is `session.leaf`.
         format: The name of the export format.
         redact: Whether secrets are removed.
-        file: The file to write. None: the output is returned.
+        file: The file to write. If None, the output is returned.
         state: The working state, for NOVA.
         keys: Finds the keys of providers when `redact` is set.
     """

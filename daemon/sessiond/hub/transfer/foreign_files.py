@@ -125,9 +125,9 @@ def read(path: str, dialect: str | None, companions: Companions, spool: Spool | 
 
     Args:
         path: The file.
-        dialect: The format. None: it is detected.
+        dialect: The format. If None, it is detected.
         companions: Finds what other files say about the session.
-        spool: Takes the long texts. None: they stay in the entries.
+        spool: Takes the long texts. If None, they stay in the entries.
 
     Raises:
         NotImported: The file is not a session that can be imported.

@@ -22,7 +22,7 @@ class ImportPage:
         files: The files to read.
         start: The number of files before them.
         file_count: The number of all files.
-        next_cursor: The cursor of the next page. None: this is the last one.
+        next_cursor: The cursor of the next page; None if this is the last one.
     """
 
     files: Sequence[ImportCandidate]
@@ -36,7 +36,7 @@ def page(paths: Sequence[str], cursor: str | None, limit: int) -> ImportPage:
 
     Args:
         paths: Files and folders.
-        cursor: The `next_cursor` of the page before. None: the first page.
+        cursor: The `next_cursor` of the page before; None for the first page.
         limit: The most files of the page.
 
     Raises:

@@ -39,7 +39,7 @@ class Target:
     """The properties of a new session.
 
     Attributes:
-        cwd: Its folder. None: the folder that the source names.
+        cwd: Its folder; None for the folder that the source names.
         title_space: Whether its header has space for a later title.
     """
 
@@ -92,7 +92,7 @@ async def read(
 
     Args:
         path: The file.
-        dialect: The format. None: it is detected.
+        dialect: The format. If None, it is detected.
         companions: Finds what other files say about a session.
         taken: The ids of the existing sessions.
         target: The properties of a new session.

@@ -74,7 +74,7 @@ _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFai
 
 
 class Imports:
-    """Imports into one store. `records_path` is the file of the records of imports; None: a temporary file."""
+    """Imports into one store. `records_path` is the file of the records of imports; None for a temporary file."""
 
     def __init__(self, sessions: OpenSessions, files: Store, records_path: str | None) -> None:
         self._sessions = sessions
@@ -458,7 +458,7 @@ class Imports:
     def _new_folder(
         self, path: str, imported: Imported, role: FileRole, tree: Tree, run: ImportRun
     ) -> str | None:
-        """Return the folder to which a session moves because its file, or the request, names it; None: it stays.
+        """Return the folder to which a session moves because its file, or the request, names it; None if it stays.
 
         A session that a user has moved here stays where it is, whatever its file names. Blocks.
         """

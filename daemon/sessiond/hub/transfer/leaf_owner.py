@@ -16,7 +16,7 @@ from sessiond.session.tree.steps import Read
 from sessiond.session.tree.tree import Tree
 
 OF_IMPORT: Final = "leaf-"
-"""How the ids of `leaf` lines of imports begin. Version 0.2.0 wrote some without it: see `_FIRST`."""
+"""The beginning of the ids of `leaf` lines of imports. Version 0.2.0 wrote some without it: see `_FIRST`."""
 RESTORED: Final = (
     "an earlier version of sessiond moved the leaf to an earlier message; it is where the file has it again"
 )

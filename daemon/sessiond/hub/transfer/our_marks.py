@@ -17,7 +17,7 @@ _TITLE_KINDS: Final = frozenset(KIND[title] for title in _TITLES)
 _CUSTOM: Final = KIND["custom"]
 _TAGS: Final = f'"customType":"{entries.TAGS_TYPE}"'.encode()
 _FROM_SOURCE: Final = ("line-", "title-")
-"""How the ids of imported entries about the whole session begin."""
+"""The beginning of the ids of imported entries about the whole session."""
 REASON: Final = "a client has set another value"
 
 

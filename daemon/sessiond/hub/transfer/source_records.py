@@ -79,7 +79,7 @@ _decode = msgspec.json.Decoder(SourceRecord).decode
 
 
 class SourceRecords:
-    """The records in a database file; `path` None: in a temporary file."""
+    """The records in a database file; `path` is None for a temporary file."""
 
     def __init__(self, path: str | None) -> None:
         self._records = OptionalRecords(path, _TABLES, name="the records of imports", synchronous="NORMAL")

@@ -44,7 +44,7 @@ class Greeting:
     Attributes:
         name: The name of the client program.
         version: The version of the client program.
-        ours: The options for sessiond. None: it declares none.
+        ours: The options for sessiond; None if it declares none.
         speaks_lsp: Whether the client is served as an LSP client.
         protocol_version: The newest version that both sides support.
 

@@ -50,14 +50,14 @@ class RequestGroup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Route(Generic[C]):
-    """How requests of one method are decoded and answered.
+    """The decoder and the handler of one method.
 
     Attributes:
         decode: Decodes params without extensions. See `ParamsReader`.
         decode_slowly: Decodes params that `decode` refuses, or raises an error with the reason.
         call: Calls the handler. Returns a result, a `Pending`, an `Unopened` or a coroutine.
         execution: How the handler runs.
-        effect: When the request takes effect on the session that `names` finds in its params. None: it is about no
+        effect: When the request takes effect on the session that `names` finds in its params; None if it is about no
             session.
         names: Finds the session in the params.
         group: Makes the group of the most frequent requests of the method, with the params of the first of them. None:

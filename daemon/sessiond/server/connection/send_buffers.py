@@ -28,7 +28,7 @@ class BufferedClient(Protocol):
     least_queued: int
     """The minimum number of queued bytes since the client last read any."""
     stalled_since: float | None
-    """The loop time since which the client has read none of the queued bytes. None: nothing is queued."""
+    """The loop time since which the client has read none of the queued bytes; None if nothing is queued."""
 
     def lag(self) -> None:
         """Cancel the client's subscriptions, and send `session/lagged` for each."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, Literal, Protocol, TypeAlias
 
 Effect: TypeAlias = Literal["append", "change", "read", "scan", "job", "survey", "overhaul"]
-"""When a request takes effect. This decides which requests wait for it.
+"""The moment at which a request takes effect. It decides which requests wait for this one.
 
 `append`: enters the queue of the log when it starts. Further appends may start before it is answered.
 `change`: takes effect at some time before its answer. Later requests wait for the answer.

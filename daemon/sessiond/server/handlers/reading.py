@@ -22,7 +22,7 @@ PAGE_BYTES = 2 * 1024 * 1024
 
 
 _After: TypeAlias = Callable[[int], str | None]
-"""Returns the cursor after the first entries of a page, given their number. None: no entry is left."""
+"""Returns the cursor after the first entries of a page, given their number; None if no entry is left."""
 _Answer: TypeAlias = t.EntriesResult | Coroutine[Any, Any, t.EntriesResult]
 
 

@@ -47,7 +47,7 @@ class OpenText:
         self.changed = False
         """Whether the text was changed since it was opened or saved."""
         self.is_explained = False
-        """Whether the user was told why there are no results for this text."""
+        """Whether the user has received the reason why there are no results for this text."""
         self._starts: Sequence[int] | None = None
         self._has_returns = False  # as of `_starts`
 

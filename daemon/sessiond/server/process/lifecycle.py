@@ -101,9 +101,9 @@ async def live(
         intervals: The intervals.
         ready: Called once clients can connect, with a function that requests the end from any thread.
         on_hangup: Called at a SIGHUP, unless it says that the terminal of this process is gone.
-        inherited: A socket of the service manager to listen on. None: the socket in `locations`.
-        tcp: An address of this machine to listen on as well. None: no TCP listener.
-        notifier: Notifies the service manager. None: there is none.
+        inherited: A socket of the service manager to listen on; None for the socket in `locations`.
+        tcp: An address of this machine to listen on as well; None for no TCP listener.
+        notifier: Notifies the service manager; None if there is none.
 
     Raises:
         CannotListen: A listener cannot be opened.

@@ -25,7 +25,7 @@ class SystemdNotifier:
         watchdog, of = environ.pop("WATCHDOG_USEC", ""), environ.pop("WATCHDOG_PID", "")
         ours = watchdog.isdecimal() and of in ("", str(os.getpid()))
         self.every = int(watchdog) / _MICRO / 2 if ours and int(watchdog) else None
-        """Seconds between two keep-alive messages. None: systemd expects none."""
+        """Seconds between two keep-alive messages; None if systemd expects none."""
 
     def ready(self, status: str) -> None:
         """Notify that clients can connect."""

@@ -8,7 +8,7 @@ import msgspec
 from sessiond.session.content import preview, typed_words
 
 _SEARCHED: Final = 3
-"""How many times the limit of a line is searched for signs of Markdown."""
+"""The part of a text that is searched for signs of Markdown, in multiples of the limit of a line."""
 _SIGNS: Final = re.compile(r"[*`~\[#>+-]")
 _LINE_SIGNS: Final = re.compile(
     r"^[ \t]*(?:(?:```|~~~)[^\n`]*$|(?:[-*_][ \t]*){3,}$|(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+(?:\[[ xX]\][ \t]+)?)+)",
@@ -43,7 +43,7 @@ def row_text(entry: dict[str, Any], limit: int) -> str:
 
 
 def _text_of_user(content: object) -> str:
-    """Return the words of a person, or else a command or a summary, or else the names of what programs added."""
+    """Return the words of a person, or else a command or a summary, or else the names of added texts."""
     text = (
         typed_words.typed_content(content)
         or typed_words.command_in(content)

@@ -54,7 +54,7 @@ _INTERRUPTED: Final = re.compile(r"\[Request interrupted by user(?: for tool use
 _HEADINGS: Final = ("# Context from my IDE setup:", "[Request interrupted by user", *_NOTICES, *_SUMMARIES)
 _SUMMARY: Final = "summary"
 KEPT: Final = frozenset(("bash-input", "bash-stdout", "bash-stderr", "user_shell_command", _SUMMARY))
-"""Kinds that another model is told: commands that the person ran, their output, and summaries of the conversation."""
+"""Kinds of text that another model receives: commands of the person, their output, and summaries of conversations."""
 _SIGNS: Final = {"bash-input": "! ", "user-memory-input": "# "}
 """The signs that a person types before such a text."""
 
@@ -73,7 +73,7 @@ def typed(text: str) -> str:
 
 
 def told(text: str, left_out: Counter[str]) -> str:
-    """Return what another model is told: the words, commands that the person ran with their output, and summaries.
+    """Return the text that another model receives: words, commands of the person with their output, and summaries.
 
     Args:
         text: A text of a message of the user.
@@ -115,13 +115,13 @@ def command_in(content: object) -> str | None:
 
 
 def added_to(content: object) -> list[str]:
-    """Return the kinds of what programs added to the content of a message."""
+    """Return the kinds of the texts that programs added to the content of a message."""
     found = (piece.kind for text in _texts(content) if not _is_plain(text) for piece in _pieces(text))
     return [kind for kind in found if kind is not None]
 
 
 def kept_in(content: object) -> str:
-    """Return what another model is told of a text that is no prompt; "" if it is told nothing."""
+    """Return the part of a text that is no prompt which another model receives; "" if it receives nothing."""
     pieces = (piece for text in _texts(content) if not _is_plain(text) for piece in _pieces(text))
     return _joined(piece.text for piece in pieces if piece.kind in KEPT)
 

@@ -61,7 +61,7 @@ class NativeConversation:
 
     @property
     def ended_ms(self) -> int:
-        """When the last turn was said."""
+        """The time of the last turn, in milliseconds since 1970."""
         return self.turns[-1].time_ms if self.turns else self.started_ms
 
 

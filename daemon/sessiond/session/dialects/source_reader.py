@@ -32,4 +32,4 @@ class SourceReader(Protocol):
 
 
 NewReader: TypeAlias = Callable[[Source, bytes | None], SourceReader]
-"""Returns a reader of a source that goes on with a state; None: it begins."""
+"""Returns a reader of a source that goes on with a state; None if it begins."""

@@ -71,7 +71,7 @@ class Result(msgspec.Struct):
 
 
 Reasons: TypeAlias = dict[int, str]
-"""Why a message was changed or left out (`formats.reasons`), by the number of the agent's message.
+"""The reasons why messages were changed or left out (`formats.reasons`), by the number of the agent's message.
 
 The first change is recorded. The reason for leaving a message out replaces it.
 """

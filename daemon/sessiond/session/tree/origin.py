@@ -46,7 +46,7 @@ FileState: TypeAlias = Literal["present", "archived", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class LogOrigin:
-    """Where a session comes from.
+    """The origin of a session.
 
     Attributes:
         agent: The name of the agent, or of the format of the source if the agent is not known.

@@ -71,7 +71,7 @@ def read_own(lines: Sequence[bytes]) -> OwnLines:
 
 
 def _statement(line: bytes) -> tuple[tuple[str, str], object] | None:
-    """Return the subject of a line besides the leaf, and what it says about it."""
+    """Return the subject of a line, other than the leaf, and the statement of the line about it."""
     match entries.payload_of(line):
         case entries.LabelEntry(target_id=target, label=text):
             return ("label", target), text or None

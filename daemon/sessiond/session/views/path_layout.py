@@ -54,7 +54,7 @@ class _Branch(NamedTuple):
 
 
 _Items: TypeAlias = Iterator[Piece | _Branch | None]
-"""Parts of a line in order. None: the work may be interrupted."""
+"""Parts of a line in order; None if the work may be interrupted."""
 
 
 def pieces(

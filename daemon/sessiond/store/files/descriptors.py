@@ -33,7 +33,7 @@ class Descriptors:
     """The descriptors of all session files of a store. Its methods are safe on any thread.
 
     Args:
-        limit: The number of descriptors above which unused ones are closed. None: a share of the system's present
+        limit: The number of descriptors above which unused ones are closed; None for a share of the system's present
             limit.
     """
 

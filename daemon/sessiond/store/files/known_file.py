@@ -39,10 +39,10 @@ class KnownFile:
         path: The path of the file.
         fd: Its descriptor, which is closed with this object.
         calls: The system calls that access the disk.
-        log_id: The record of the log, which is updated; None: nothing is recorded.
+        log_id: The record of the log, which is updated; if None, nothing is recorded.
         writable: Whether the descriptor may write.
         sync_has_failed: Whether the content may not be durable, so that only `renew` may retry the sync.
-        descriptors: The collection that counts the descriptor; None: it is not counted, and stays open.
+        descriptors: The collection that counts the descriptor; if None, it is not counted, and stays open.
     """
 
     def __init__(

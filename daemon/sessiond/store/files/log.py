@@ -31,7 +31,7 @@ class FileLog:
     """One open log file, made by `FileStore`. `promoted` is the path that a draft gets as a session."""
 
     stale: Final = None
-    """None: the lines are read from the file."""
+    """None, since the lines are read from the file."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class FileLog:
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing can be appended: the log is closed or the file may not be written. None if neither."""
+        """The reason why nothing can be appended: the log is closed, or the file may not be written. Otherwise None."""
         if self._closed:
             return "it is closed"
         return None if self._lacks_right is None else self._lacks_right.reason

@@ -236,7 +236,7 @@ class LogId:
     def cover_all(self, fd: int, size: int) -> None:
         """Record the size after any number of new bytes. Must not be called on the event loop's thread."""
         if size < self._covered.size:
-            # The remaining bytes were not read since, so they may differ from what readers received.
+            # The remaining bytes were not read since, so they may differ from the bytes that readers received.
             self._is_cut = True
             self._lose()
         elif not self._is_cut:

@@ -54,7 +54,7 @@ class PostgresBlobs:
         return found
 
     def place(self, hash: str) -> None:
-        """Return None: a blob is in no file. Raises `BlobAbsent`."""
+        """Return None, since a blob is in no file. Raises `BlobAbsent`."""
         self.size(hash)
 
     async def put(self, data: bytes) -> PutBlob:
@@ -99,7 +99,7 @@ class PostgresBlobs:
         return [row["hash"] for row in rows]
 
     def trash_folder(self, folder: str) -> str:
-        """Return by what the trashed blobs of a folder are found in the database."""
+        """Return the name of the table and of the folder in it that have these trashed blobs."""
         return f"sessiond.trashed_blobs, folder {folder}"
 
 

@@ -1,4 +1,4 @@
-"""Cuts bytes into lines, and takes the entry ids from them, by which the database refuses a second line of one id."""
+"""Cuts bytes into lines, and reads their entry ids. The database refuses a second line with the same id."""
 
 from collections.abc import Iterator, Sequence
 

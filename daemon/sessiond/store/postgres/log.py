@@ -21,7 +21,7 @@ class LogService(Protocol):
 
     @property
     def error(self) -> StorageFailed | None:
-        """Why the server is out of reach, or None."""
+        """The reason why the server is out of reach, or None."""
 
     def wake(self, log: "PostgresLog") -> None:
         """Have the batches of a log written."""
@@ -64,7 +64,7 @@ class PostgresLog:
     """
 
     path: Final = None
-    """None: the log is in no file of its own."""
+    """None, since the log is in no file of its own."""
     unchanged_size: Final = 0
     """0: the log has no open index."""
     is_touched: Final = False
@@ -99,17 +99,17 @@ class PostgresLog:
 
     @property
     def read_only(self) -> str | None:
-        """Why nothing can be appended if the log is closed, or else None."""
+        """The reason why nothing can be appended: the log is closed. None if it is open."""
         return "it is closed" if self._closed else None
 
     @property
     def write_error(self) -> StorageFailed | LogReplaced | None:
-        """Why the next write would fail: the lines were replaced, the server is out of reach, the disk is full."""
+        """The reason why the next write would fail: replaced lines, a server that is out of reach, or a full disk."""
         return self._distrusted or self.session.replaced or self._sessions.error or self.session.disk_error
 
     @property
     def stale(self) -> str | None:
-        """Why the server is out of reach, or None."""
+        """The reason why the server is out of reach, or None."""
         error = self._sessions.error
         return None if error is None else error.reason
 
@@ -133,7 +133,7 @@ class PostgresLog:
             raise self.closed_error
 
     async def read_open_index(self) -> None:
-        """Return None: a log of the database has no open index."""
+        """Return None, since a log of the database has no open index."""
 
     async def write_open_index(self, parts: Sequence[bytes]) -> None:
         """Do nothing."""

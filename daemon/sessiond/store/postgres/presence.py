@@ -63,7 +63,7 @@ class Presence:
         return count
 
     async def hold(self, ref: str) -> None:
-        """See `base.Store.hold`. If the server cannot be reached, it is told after the next connect."""
+        """See `base.Store.hold`. If the server cannot be reached, it receives the hold after the next connect."""
         self._held.add(ref)
         with suppress(StorageFailed, OutcomeUnknown):
             await self._requests.change(

@@ -13,7 +13,7 @@ TRASH: Final = "trash/"
 
 
 class LinesPlace(NamedTuple):
-    """Where the lines of a ref are: the statement that reads them, and the key in it."""
+    """The place of the lines of a ref: the statement that reads them, and the key in it."""
 
     statement: str
     key: int

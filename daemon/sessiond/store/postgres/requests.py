@@ -27,7 +27,7 @@ from sessiond.store.postgres.queries import query
 _CONNECTIONS: Final = 4
 """The maximum number of connections."""
 _AGAIN_SECONDS: Final = 5.0
-"""How long a statement is sent again after its connection was lost."""
+"""Seconds for which a statement is sent again after its connection was lost."""
 _PAUSE_SECONDS: Final = 0.1
 
 T = TypeVar("T")

@@ -64,7 +64,7 @@ class OpenDatabaseSessions:
 
     @property
     def error(self) -> StorageFailed | None:
-        """Why the server is out of reach, or None."""
+        """The reason why the server is out of reach, or None."""
         return self._link.error
 
     def find(self, session_id: str) -> SharedSession | None:

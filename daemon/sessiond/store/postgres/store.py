@@ -117,7 +117,7 @@ class PostgresStore(TerminalFiles):
         return Path(ref).is_relative_to(self._state)
 
     def blobs_beside(self, ref: str) -> BlobSource | None:
-        """Return None: no other program has blobs for these logs."""
+        """Return None, since no other program has blobs for these logs."""
         return None
 
     async def create(self, session_id: str, *, cwd: str, timestamp: str, lines: bytes, draft: bool) -> Log:
@@ -262,7 +262,7 @@ class PostgresStore(TerminalFiles):
         await trash.purge(self._requests, self._link.owner, ref)
 
     async def free_bytes(self) -> None:
-        """Return None: the free bytes of the server are unknown."""
+        """Return None, since the free bytes of the server are unknown."""
 
     async def close(self) -> None:
         """Say that this daemon has ended, and end connections and threads. A second call does nothing."""

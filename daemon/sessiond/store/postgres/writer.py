@@ -30,7 +30,7 @@ from sessiond.store.postgres.requests import Connection
 from sessiond.store.postgres.session import SharedSession, catch_up
 
 PATIENCE_SECONDS: Final = 5.0
-"""How long batches wait for a server that is out of reach."""
+"""Seconds for which batches wait for a server that is out of reach."""
 
 
 @dataclass(eq=False, slots=True)

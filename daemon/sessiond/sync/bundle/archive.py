@@ -21,7 +21,7 @@ from sessiond.sync.bundle.recognition import FIRST_BYTES, MARK, SKIPPABLE, is_pl
 FORMAT: Final = 1
 """The number of the format. It changes when older versions cannot read what newer ones write."""
 TIMES_ITS_SIZE: Final = 200
-"""How many times the size of the file its content may have. Sessions are compressed to a third to a twentieth."""
+"""The content may have this many times the size of the file. Sessions are compressed to a third to a twentieth."""
 ALWAYS_ALLOWED: Final = 256 * 1024 * 1024
 """Bytes of content that any bundle may have."""
 MAX_MEMBERS: Final = 5_000_000

@@ -32,7 +32,7 @@ _UNSUPPORTED: Final = "Recipients are age1…, and public keys of ssh that begin
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How a bundle is encrypted: for recipients, or with a passphrase.
+    """The encryption of a bundle: for recipients, or with a passphrase.
 
     Attributes:
         recipients: Recipients of age, public keys of ssh, and names of files with one of these on each line.

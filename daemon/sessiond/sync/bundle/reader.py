@@ -41,7 +41,7 @@ def opened(
     Args:
         path: The file.
         keys: The keys that decrypt it, if it is encrypted.
-        spool_folder: The folder for its content; None: that of temporary files.
+        spool_folder: The folder for its content; None for the folder of temporary files.
         is_limited: Whether a bundle is refused that decompresses to much more than other bundles do.
 
     Raises:

@@ -8,6 +8,6 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def spool_file(folder: str | None) -> Iterator[BinaryIO]:
-    """Yield an empty file in a folder; None: in that of temporary files. Only this process can reach it."""
+    """Yield an empty file in a folder; None for the folder of temporary files. Only this process can reach it."""
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file

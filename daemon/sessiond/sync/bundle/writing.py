@@ -32,12 +32,12 @@ _GONE = ("notInTrash", "sessionNotFound")
 
 @dataclass(frozen=True, slots=True)
 class BundleTarget:
-    """Where a bundle is written, and how.
+    """The file to which a bundle is written, and its encryption.
 
     Attributes:
         path: The file.
         force: Whether it is replaced.
-        encryptor: Encrypts it; None: nothing does.
+        encryptor: Encrypts it; None for no encryption.
         spool_folder: The folder of the file without a name that holds the content until it is encrypted.
     """
 
