@@ -97,7 +97,7 @@ def constant(name: str, values: Iterable[str], about: str) -> str:
 def table(page: str) -> str:
     rows = "".join(row(agent) for agent in ROWS)
     head = "| agent | name | sessions | moved by | format | checked with |\n|---|---|---|---|---|---|\n"
-    return between(page, "<!-- generated: agents -->\n", "<!-- /generated -->\n", f"\n{head}{rows}\n")
+    return between(page, "<!-- generated: agents -->\n", "<!-- end -->\n", f"\n{head}{rows}\n")
 
 
 def row(agent: Agent) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "daemon/client.md"
 PACKAGE = ROOT / "daemon/sessiond/client"
-START, END = "<!-- generated: reference -->\n", "<!-- /generated -->"
+START, END = "<!-- generated: reference -->\n", "<!-- end -->"
 
 PARTS = {
     "The asynchronous client": (

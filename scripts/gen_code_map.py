@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "daemon/CODE_MAP.md"
 PACKAGE = ROOT / "daemon/sessiond"
-START, END = "<!-- generated: code map -->\n", "<!-- /generated -->"
+START, END = "<!-- generated: code map -->\n", "<!-- end -->"
 
 ROOMS = (
     "session",

@@ -84,7 +84,7 @@ def said(text: str, texts: dict[str, str]) -> str:
 
 
 def between(page: str, name: str, lines: list[str]) -> str:
-    start, end = f"<!-- generated: {name} -->\n", "<!-- /generated -->"
+    start, end = f"<!-- generated: {name} -->\n", "<!-- end -->"
     before, found, rest = page.partition(start)
     _, closed, after = rest.partition(end)
     if not found or not closed:

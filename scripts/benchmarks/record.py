@@ -9,7 +9,7 @@ from scripts.benchmarks.results import ROOT, Measured, Results, paths, read, wri
 RECORDED = Path(__file__).with_name("recorded.json")
 PAGE = ROOT / "daemon/PERFORMANCE.md"
 PICTURES = ROOT / "daemon/performance"
-START, END = "<!-- generated: scripts/bench --record -->\n", "<!-- /generated -->"
+START, END = "<!-- generated: scripts/bench --record -->\n", "<!-- end -->"
 HEADING = ("what", "measured", "lowest - highest", "ratio", "target", "")
 
 

@@ -1,4 +1,4 @@
-"""The generated parts of protocol.md, from `<!-- generated: NAME -->` to `<!-- /generated -->`."""
+"""The generated parts of protocol.md, from `<!-- generated: NAME -->` to `<!-- end -->`."""
 
 import re
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ _EXAMPLES = {"client.py": "python", "client.mjs": "javascript", "client.sh": "ba
 """The programs that protocol.md shows -> the language that colors them."""
 _EXAMPLE_FOLDER = Path(__file__).resolve().parents[1] / "examples"
 
-_PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
+_PART = re.compile(r"(<!-- generated: (?P<name>\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 class UnknownPart(TemplatedError):

@@ -6,6 +6,9 @@ import msgspec
 
 JsonSchema = dict[str, Any]
 
+_NO_NUL = r"^[^\x00]+$"
+"""The pattern of texts in which only NUL is not allowed."""
+
 
 def notes(field: JsonSchema) -> str:
     """The field's comment, its bounds and its default, each as a sentence; empty when there is none."""
@@ -62,7 +65,10 @@ def bounds(field: JsonSchema) -> str:
     for option in without_null(field):
         if "minLength" in option or "maxLength" in option:
             words = f"{_range(option.get('minLength'), option.get('maxLength'))} characters"
-            return words + (f" matching `{option['pattern']}`" if "pattern" in option else "")
+            pattern = option.get("pattern")
+            if pattern == _NO_NUL:
+                return f"{words} without NUL"
+            return words if pattern is None else f"{words} matching `{pattern}`"
         if "minItems" in option or "maxItems" in option:
             return f"{_range(option.get('minItems'), option.get('maxItems'))} items"
         if "minimum" in option or "maximum" in option:

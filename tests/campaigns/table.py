@@ -8,7 +8,7 @@ from campaigns.campaign import Campaign, Figures
 
 RECORDED = Path(__file__).with_name("recorded.json")
 PAGE = Path(__file__).resolve().parents[2] / "daemon/RELIABILITY.md"
-START, END = "<!-- generated: campaigns -->\n", "<!-- /generated -->"
+START, END = "<!-- generated: campaigns -->\n", "<!-- end -->"
 HEADING = (
     "campaign", "promise", "how it is tried", "rounds", "faults", "bytes", "checked", "losses", "last long run",
 )  # fmt: skip

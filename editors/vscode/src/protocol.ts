@@ -28,7 +28,7 @@ export interface CreateParams {
   ephemeral?: boolean;
   /** Default: the terminal of the handshake. */
   terminal?: Terminal | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -269,7 +269,7 @@ export interface ContinueParams {
   create?: boolean;
   /** Write a breadcrumb and a hold for the terminal; default: the value of `create`. */
   bind?: boolean | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1438,7 +1438,7 @@ export interface CompactParams {
   expectedLeafId?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1482,7 +1482,7 @@ export interface ConfigureParams {
   sessionId: string;
   /** Null removes the choice. */
   autoCompact?: CompactionChoice | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1574,7 +1574,7 @@ export interface BranchParams {
   instructions?: string | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1625,7 +1625,7 @@ export interface ForkParams {
   cwd?: string | null;
   /** The title of the new session. At most 1000 characters. */
   title?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1885,7 +1885,7 @@ export interface LabelParams {
   entryId: string;
   /** The label; empty or null removes it. At most 1000 characters. */
   label?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1917,7 +1917,7 @@ export interface RenameParams {
   sessionId: string;
   /** The title; an empty one removes it. At most 1000 characters. */
   title: string;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1938,7 +1938,7 @@ export interface TagParams {
   remove?: string[] | null;
   /** The tags that replace all others. At most 100 items. */
   tags?: string[] | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2061,7 +2061,7 @@ export interface MoveParams {
   sessionId: string;
   /** The new folder, an absolute path. */
   cwd: string;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2080,7 +2080,7 @@ export interface DeleteParams {
   path?: string | null;
   /** A text for the notification and the trash, for example the reason. At most 1000 characters. */
   note?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2119,7 +2119,7 @@ export interface CleanupParams {
   tags?: string[] | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2246,7 +2246,7 @@ export interface RestoreParams {
   trashId?: string | null;
   /** Append no entry: a sync restores the session because of what another machine has added. Default `false`. */
   silently?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2269,7 +2269,7 @@ export interface PurgeParams {
   olderThanMs?: number | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2410,7 +2410,7 @@ export interface StateUpdateParams {
   compress?: boolean;
   /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2480,7 +2480,7 @@ export interface StateBeginTaskParams {
   decision?: NewDecision | null;
   /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2776,7 +2776,7 @@ export interface HistoryAddParams {
   prompt: string;
   /** The folder in which it was typed. */
   cwd?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2840,7 +2840,7 @@ export interface HistoryImportResult {
 export interface HistoryDeleteParams {
   /** The prompts. 1 to 1000 items. */
   promptIds: string[];
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2915,7 +2915,7 @@ export interface BlobCollectParams {
   graceMs?: number | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`. */
+  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;

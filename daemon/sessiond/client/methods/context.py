@@ -144,7 +144,7 @@ class ContextMethods(Methods):
             instructions: Instructions for the summary.
             expected_leaf_id: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
             progress: Called with each step of the work.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The compaction that was written, and the leaf before it.
@@ -191,7 +191,7 @@ class ContextMethods(Methods):
         Args:
             session_id: The full id of the session. 1 to 128 characters.
             auto_compact: None removes the choice.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The settings in force. `record_id` is the line that recorded a change.
@@ -284,7 +284,7 @@ class ContextMethods(Methods):
             summarize: Have a summary of the branch written.
             instructions: Instructions for the summary.
             progress: Called with each step of the work.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The leaf after the move, and the line that recorded it: a branch summary, or a line that only

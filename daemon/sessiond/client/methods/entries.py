@@ -304,7 +304,7 @@ class EntryMethods(AppendMethods):
             session_id: The full id of the session. 1 to 128 characters.
             entry_id: The id of the entry. 1 to 64 characters.
             label: The label; empty or None removes it. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The line that recorded the change, and the session after it.

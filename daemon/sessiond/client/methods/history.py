@@ -31,7 +31,7 @@ class HistoryMethods(Methods):
         Args:
             prompt: The text; of a longer one, the first 100,000 characters are stored.
             cwd: The folder in which it was typed.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             Whether the prompt was added.
@@ -130,7 +130,7 @@ class HistoryMethods(Methods):
 
         Args:
             prompt_ids: The prompts. 1 to 1000 items.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The prompts that were removed.

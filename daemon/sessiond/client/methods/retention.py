@@ -32,7 +32,7 @@ class RetentionMethods(Methods):
             session_id: The full id of the session; this or `path`. 1 to 128 characters.
             path: The absolute path of the session's file.
             note: A text for the notification and the trash, for example the reason. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The deleted session, its former path, and its place in the trash.
@@ -74,7 +74,7 @@ class RetentionMethods(Methods):
             session_id: The full id of the session; this or `trash_id`. 1 to 128 characters.
             trash_id: The id of the session in the trash. 1 to 128 characters.
             silently: Append no entry: a sync restores the session because of what another machine has added.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -116,7 +116,7 @@ class RetentionMethods(Methods):
             max_sessions: Number of sessions that stay, the newest. At least 0.
             tags: Only sessions with one of these tags. At most 100 items.
             dry_run: Change nothing, and return what would be done.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The sessions that were moved to the trash or with `dry_run` would be, the skipped ones, and how
@@ -159,7 +159,7 @@ class RetentionMethods(Methods):
             trash_id: The id of the session in the trash. 1 to 128 characters.
             older_than_ms: Milliseconds since their deletion. At least 0.
             dry_run: Change nothing, and return what would be done.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The sessions that were removed permanently, or with `dry_run` would be.
@@ -229,7 +229,7 @@ class RetentionMethods(Methods):
             dry_run: Change nothing, and return what would be done.
             grace_ms: Milliseconds; default: the configured grace period. At least 0.
             progress: Called with each step of the work.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The blobs that were moved to the trash or with `dry_run` would be, and those that stay.

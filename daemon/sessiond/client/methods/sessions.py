@@ -48,7 +48,7 @@ class SessionMethods(Methods):
             parent_path: Instead of `parent_session_id`: the absolute path of its file. At most 4096
                 characters.
             ephemeral: Keep the session in memory only.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -157,7 +157,7 @@ class SessionMethods(Methods):
             project: Also choose among the sessions of the other folders of the project of `cwd`.
             create: Create a session if there is none to continue.
             bind: Write a breadcrumb and a hold for the terminal; default: the value of `create`.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The chosen session and the reason.
@@ -617,7 +617,7 @@ class SessionMethods(Methods):
             whole: Copy all branches instead of one path.
             cwd: The folder of the new session; default: the folder of the source.
             title: The title of the new session. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -657,7 +657,7 @@ class SessionMethods(Methods):
         Args:
             session_id: The full id of the session. 1 to 128 characters.
             cwd: The new folder, an absolute path.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -691,7 +691,7 @@ class SessionMethods(Methods):
         Args:
             session_id: The full id of the session. 1 to 128 characters.
             title: The title; an empty one removes it. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The line that recorded the change, and the session after it.
@@ -730,7 +730,7 @@ class SessionMethods(Methods):
             add: Tags to add. At most 100 items.
             remove: Tags to remove. At most 100 items.
             tags: The tags that replace all others. At most 100 items.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The line that recorded the change, and the session after it.

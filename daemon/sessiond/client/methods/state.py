@@ -80,7 +80,7 @@ class StateMethods(Methods):
             agent_name: The name of the agent. 1 to 200 characters.
             compress: Prune now, regardless of the limits.
             limits: Limits above which the state is pruned.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The state directly after this change, and the line that recorded it.
@@ -129,7 +129,7 @@ class StateMethods(Methods):
             id: The id of the new entry; the request takes effect once. 1 to 64 characters.
             decision: A decision to record.
             limits: Limits above which the state is pruned.
-            command_id: Requests with the same id take effect once. 1 to 128 characters.
+            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The data with which an agent begins a task. `context` is a few lines for its system prompt.

@@ -16,7 +16,7 @@
 ---@field parentPath? string Instead of `parentSessionId`: the absolute path of its file. At most 4096 characters.
 ---@field ephemeral? boolean Keep the session in memory only. Default `false`.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The terminal in which a client runs. Breadcrumbs and holds belong to a terminal.
 ---
@@ -142,7 +142,7 @@
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field create? boolean Create a session if there is none to continue. Default `true`.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal; default: the value of `create`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The chosen session and the reason.
 ---@class (exact) sessiond.ContinueResult
@@ -768,7 +768,7 @@
 ---@field instructions? string Instructions for the summary.
 ---@field expectedLeafId? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
@@ -790,7 +790,7 @@
 ---@class (exact) sessiond.ConfigureParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field autoCompact? sessiond.CompactionChoice|vim.NIL Null removes the choice.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The settings in force. `recordId` is the line that recorded a change.
 ---@class (exact) sessiond.ConfigureResult
@@ -837,7 +837,7 @@
 ---@field summarize? boolean Have a summary of the branch written. Default `false`.
 ---@field instructions? string Instructions for the summary.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf.
 ---@class (exact) sessiond.BranchResult
@@ -864,7 +864,7 @@
 ---@field whole? boolean Copy all branches instead of one path. Default `false`.
 ---@field cwd? string The folder of the new session; default: the folder of the source.
 ---@field title? string The title of the new session. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---Import session files of other programs: files, or folders with everything below them.
 ---
@@ -1005,7 +1005,7 @@
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field entryId string The id of the entry. 1 to 64 characters.
 ---@field label? string The label; empty or null removes it. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
@@ -1021,7 +1021,7 @@
 ---@class (exact) sessiond.RenameParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field title string The title; an empty one removes it. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
 ---
@@ -1032,7 +1032,7 @@
 ---@field add? string[] Tags to add. At most 100 items.
 ---@field remove? string[] Tags to remove. At most 100 items.
 ---@field tags? string[] The tags that replace all others. At most 100 items.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 ---
@@ -1097,7 +1097,7 @@
 ---@class (exact) sessiond.MoveParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field cwd string The new folder, an absolute path.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
 ---
@@ -1107,7 +1107,7 @@
 ---@field sessionId? string The full id of the session; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of the session's file.
 ---@field note? string A text for the notification and the trash, for example the reason. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The deleted session, its former path, and its place in the trash.
 ---@class (exact) sessiond.DeleteResult
@@ -1128,7 +1128,7 @@
 ---@field maxSessions? integer Number of sessions that stay, the newest. At least 0.
 ---@field tags? string[] Only sessions with one of these tags. At most 100 items.
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay.
 ---@class (exact) sessiond.CleanupResult
@@ -1194,7 +1194,7 @@
 ---@field sessionId? string The full id of the session; this or `trashId`. 1 to 128 characters.
 ---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
 ---@field silently? boolean Append no entry: a sync restores the session because of what another machine has added. Default `false`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---Remove sessions from the trash permanently. This is the only operation that cannot be undone.
 ---
@@ -1207,7 +1207,7 @@
 ---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
 ---@field olderThanMs? integer Milliseconds since their deletion. At least 0.
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The sessions that were removed permanently, or with `dryRun` would be.
 ---@class (exact) sessiond.PurgeResult
@@ -1278,7 +1278,7 @@
 ---@field agentName? string The name of the agent. 1 to 200 characters.
 ---@field compress? boolean Prune now, regardless of the limits. Default `false`.
 ---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---A decision to record. Without `timestamp`, the present time is used.
 ---@class (exact) sessiond.NewDecision
@@ -1313,7 +1313,7 @@
 ---@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
 ---@field decision? sessiond.NewDecision A decision to record.
 ---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The data with which an agent begins a task. `context` is a few lines for its system prompt.
 ---@class (exact) sessiond.StateBeginTaskResult
@@ -1467,7 +1467,7 @@
 ---@class (exact) sessiond.HistoryAddParams
 ---@field prompt string The text; of a longer one, the first 100,000 characters are stored.
 ---@field cwd? string The folder in which it was typed.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---Whether the prompt was added.
 ---@class (exact) sessiond.HistoryAddResult
@@ -1500,7 +1500,7 @@
 ---ignored, so a repetition does no harm.
 ---@class (exact) sessiond.HistoryDeleteParams
 ---@field promptIds string[] The prompts. 1 to 1000 items.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The prompts that were removed.
 ---@class (exact) sessiond.HistoryDeleteResult
@@ -1538,7 +1538,7 @@
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
 ---@field graceMs? integer Milliseconds; default: the configured grace period. At least 0.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters matching `^[^\x00]+$`.
+---@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
 
 ---The blobs that were moved to the trash or with `dryRun` would be, and those that stay.
 ---@class (exact) sessiond.BlobCollectResult
