@@ -24,7 +24,7 @@ class Signs:
         self.ellipsis = "…" if boxes else "..."
         drawn = ("│ ", "  ", "├─", "└─") if boxes else ("| ", "  ", "|-", "`-")
         self.columns = dict(zip("| +'", drawn, strict=True))
-        """The characters that draw each character of a row's gutter."""
+        """The characters to draw for each character of a row's gutter."""
 
     def gutter(self, columns: str, width: int) -> str:
         """Return a drawn gutter for a line of this width. If it takes more than a third, it is cut on the left."""

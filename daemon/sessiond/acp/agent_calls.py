@@ -20,7 +20,7 @@ OnResponse = Callable[[Envelope, bytes], None]
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """A request to the agent: who is told of the response, and under which id."""
+    """A request to the agent: the client that receives the response, and the id that it has there."""
 
     client: AcpClient | None
     id: Raw

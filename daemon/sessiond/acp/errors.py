@@ -1,4 +1,4 @@
-"""The errors of the proxy: what a person or an editor is told when something fails."""
+"""The errors of the proxy: the messages for a person or an editor when something fails."""
 
 from msgspec import Raw
 

@@ -41,7 +41,7 @@ class WrittenSession:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """The file of such a session.
+    """The file of a new session.
 
     Attributes:
         path: Its absolute path.

@@ -29,7 +29,7 @@ PROVIDER_FIELDS = ("role", "choices", "candidates", "parts")
 """Fields that only messages and responses of providers have, and no entry with a `message`."""
 
 _WITH_ID_OF_ENTRY = frozenset(("state/update", "state/beginTask"))
-"""Those of these methods that an `id` in the params makes repeatable as well."""
+"""The methods that an `id` in the params makes repeatable as well."""
 
 
 def new_command_id() -> str:

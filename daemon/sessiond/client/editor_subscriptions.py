@@ -23,7 +23,7 @@ def target_of(method: str, head: Head) -> str | None:
 
 
 class EditorSubscriptions:
-    """Records what an editor is subscribed to, and tells it what has ended."""
+    """Records the subscriptions of an editor, and notifies it of those that have ended."""
 
     def __init__(self) -> None:
         self._positions: dict[str, t.After] = {}

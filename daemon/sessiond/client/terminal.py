@@ -65,7 +65,7 @@ class TerminalKind:
 
     @property
     def marker(self) -> str:
-        """The variable that is set in every such terminal."""
+        """The variable that is set in every terminal of this kind."""
         return self.instance if self.kind == "screen" and self.instance else self.place
 
     def values(self, environ: Mapping[str, str]) -> tuple[str, str | None]:

@@ -17,7 +17,7 @@ class InTrash(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """Its file in the trash as text; None if it is in memory or in a database."""
+        """The path of the log in the trash; None if the log is in memory or in a database."""
         return path_of(self.log.ref)
 
 

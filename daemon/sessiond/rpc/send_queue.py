@@ -7,7 +7,7 @@ from sessiond.rpc.errors import ConnectionClosed
 from sessiond.rpc.framing import Mode, encode_frame, encode_frame_of_parts
 
 _PIECE_BYTES: Final = 512 * 1024
-"""Bytes of one piece when more than these are queued."""
+"""If more bytes than this are queued, they are sent in pieces of this size."""
 
 
 class SendQueue:

@@ -151,7 +151,7 @@ class PeerLink(DaemonLink):
 class PeerDaemon(Daemon):
     """The daemon of the other side. Each answer is checked against its request.
 
-    All methods raise `WrongAnswerError` for an answer that is not one, and what `PeerLink.request` raises.
+    All methods raise `WrongAnswerError` for an answer that does not fit its request, and as `PeerLink.request` does.
     """
 
     def __init__(self, dial: Dial, hello: t.HelloParams, name: str, seconds: float) -> None:

@@ -108,7 +108,7 @@ class ClaudeReader:
             self._identify((), ())
 
     def state(self) -> bytes:
-        """Return the state behind the lines that were taken, for another reader that goes on."""
+        """Return the state after the last line, with which another reader can continue."""
         state = self._state
         state.builder = self._builder.state()
         state.held = [HeldLine.of(line) for line in self._held]

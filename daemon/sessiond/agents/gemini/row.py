@@ -114,7 +114,7 @@ def _keep_copy(native_id: str, environ: Environ) -> None:
 
 
 def _copy(source: str, begin: str, end: str) -> None:
-    """Copy a file under a free name. If the disk is full, nothing stays, and the load goes on with what there is."""
+    """Copy a file under a free name. If the disk is full, the copy is removed, and the load continues without it."""
     import shutil
 
     for mark in ("keep", *(f"kee{number}" for number in range(2, 10))):

@@ -113,7 +113,7 @@ def _noun(agent: dict[str, Any]) -> str:
 
 
 def _explain(agent: dict[str, Any]) -> None:
-    """Print what is not understood, and the files that are not read, or not as they are, with what to do."""
+    """Print the lines that are not understood and the files that are not read, or read in part, with advice."""
     title = one_line(agent["title"])
     if failure := agent.get("failure"):
         print(f"{title}: it cannot be followed at present: {one_line(failure)}", file=sys.stderr)

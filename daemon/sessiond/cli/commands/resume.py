@@ -87,7 +87,7 @@ def command_line(found: dict[str, Any], environ: Mapping[str, str]) -> str:
 
 
 def is_installed(program: str, environ: Mapping[str, str]) -> bool:
-    """Return whether there is such a program."""
+    """Return whether a program is found in `PATH`."""
     from shutil import which
 
     return which(program, path=environ.get("PATH") or os.environ.get("PATH")) is not None

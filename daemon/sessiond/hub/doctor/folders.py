@@ -177,7 +177,7 @@ def _check_data(scope: Scope) -> Iterator[None]:
 def _is_top(scope: Scope, path: str) -> bool:
     """Return whether a path is one of sessiond's own folders, which may contain each other.
 
-    For example, the folder of the socket lies in the state folder if there is no runtime folder.
+    For example, if there is no runtime folder, the folder of the socket is in the state folder.
     """
     locations = scope.locations
     return os.path.realpath(path) in {

@@ -154,7 +154,7 @@ class AgentFollower:
         return total - left, total
 
     async def unread(self) -> t.UnsearchedTexts:
-        """Look for what the agents have written just now, and return how much is not read."""
+        """Look for new lines and files of the agents, and return how much is not read."""
         for name, followed in list(self._agents.items()):
             if not followed.has_census:
                 continue

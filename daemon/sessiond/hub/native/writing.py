@@ -56,7 +56,7 @@ class NativeWork:
 class NativeWritten:
     """The session that was written, or that was there already with the same content.
 
-    `must_be_imported` tells whether the agent has yet to take it into its database.
+    `must_be_imported`: whether the agent has yet to import it into its database.
     """
 
     native_id: str

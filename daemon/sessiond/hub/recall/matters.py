@@ -7,11 +7,11 @@ from typing import Final
 from sessiond.hub.recall.ranking import Passage
 
 _SAME: Final = 0.5
-"""The share of the words of the shorter one that two passages about the same matter have in common."""
+"""Two passages are about the same matter if they share this part of the words of the shorter one."""
 _FEWEST: Final = 2
-"""The minimum number of these words."""
+"""The minimum number of words that two passages about the same matter share."""
 _CLOSE: Final = 0.6
-"""The share of the score of the best passage about a matter that another one about it has."""
+"""A passage stays beside the best one of its matter if it has at least this share of its score."""
 
 
 @dataclass(frozen=True, slots=True)

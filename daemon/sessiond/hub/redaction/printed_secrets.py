@@ -35,7 +35,7 @@ _COMMAND: Final = re.compile(
     rf"|yq)[ ][^\r\n|]{{0,120}}?{_NAME}"
     rf"|\b(?:echo|printf|printenv|get-content|cat)[ ][^\r\n|]{{0,120}}?{_NAME}|\$env:\w{{0,60}}?{_NAME}"
 )
-"""A command that prints one secret or a few, in lower case."""
+"""Matches a command, in lower case, that prints one secret or a few."""
 _MAX_LINE: Final = 500
 _MAX_LINES: Final = 5
 """Limits of the line of a command, and of the lines it is continued on."""

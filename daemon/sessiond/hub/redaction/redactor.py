@@ -19,7 +19,7 @@ _IMAGE_DATA: Final = frozenset(("data",))
 _MAX_HARMLESS: Final = 10_000
 """The maximum number of short texts that are known to have no secret."""
 _MAX_HARMLESS_CHARACTERS: Final = 64
-"""Characters of such a text."""
+"""The maximum number of characters of a text that is kept in this cache."""
 _PART: Final = 16_384
 """Limit of characters in one search by Python's regular expressions, which holds the interpreter lock."""
 _OVERLAP: Final = 8_192

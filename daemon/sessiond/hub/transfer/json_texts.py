@@ -47,7 +47,7 @@ class Region:
 
     @property
     def size(self) -> int:
-        """Its size in bytes."""
+        """The size of the region in bytes."""
         return self.end - self.start
 
     def read(self, offset: int, size: int) -> bytes:

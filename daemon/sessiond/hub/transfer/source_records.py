@@ -41,7 +41,7 @@ COMMIT;
 MAX_READERS: Final = 64
 """Limit of the states of readers. The oldest ones are deleted; these files are read whole when they are written."""
 MAX_READER_BYTES: Final = 32 * 1024 * 1024
-"""Limit of one such state, compressed."""
+"""Limit of the compressed state of one reader, in bytes."""
 
 
 class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):

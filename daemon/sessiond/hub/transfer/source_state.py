@@ -1,6 +1,6 @@
 """The state of a source file when it was read: its status, and a digest of the bytes that were read.
 
-The state tells whether a file is unchanged, and at which byte a reader continues. All functions block.
+The state shows whether a file is unchanged, and at which byte a reader continues. All functions block.
 """
 
 import hashlib

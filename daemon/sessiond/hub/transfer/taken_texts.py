@@ -338,7 +338,7 @@ def _checked(parts: Iterable[str | Region]) -> Iterator[bytes]:
 def _head_units(size: int) -> int:
     """Return how many UTF-16 code units of a text of so many bytes remain in its entry.
 
-    In JSON, a text has at most six times as many bytes. Of a text that is inside of another one, less remains.
+    In JSON, a text has at most six times as many bytes. A text inside of another one has less room.
     """
     return LONG_HEAD if size > LONG_TEXT // 8 else SHORT_HEAD
 

@@ -45,7 +45,7 @@ _MAX_WAITING_FOR_BRIDGE: Final = 64
 _AT_ONCE: Final = 32
 """Limit of the small requests that are answered in one loop. Each of them takes microseconds."""
 _SMALL_BYTES: Final = 4096
-"""Limit of the body of such a request."""
+"""Limit of the body of a small request."""
 _LARGE_BYTES: Final = 64 * 1024
 """A response of more bytes ends the loop, so that a client that does not read is noticed."""
 

@@ -56,7 +56,7 @@ _SUMMARY: Final = "summary"
 KEPT: Final = frozenset(("bash-input", "bash-stdout", "bash-stderr", "user_shell_command", _SUMMARY))
 """Kinds of text that another model receives: commands of the person, their output, and summaries of conversations."""
 _SIGNS: Final = {"bash-input": "! ", "user-memory-input": "# "}
-"""The signs that a person types before such a text."""
+"""The signs that a person types before a text of these kinds."""
 
 
 @dataclass(frozen=True, slots=True)

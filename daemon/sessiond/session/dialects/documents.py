@@ -22,7 +22,7 @@ _PADDING: Final = b" \t\r\n\0"
 _BETWEEN: Final = b" \t\r\n,"
 _ARRAY: Final = re.compile(rb'"messages"[ \t\r\n]*+:[ \t\r\n]*+\[')
 _OF_MESSAGES: Final = frozenset(("role", "timestamp", "info"))
-"""Of these fields, a message of each program has one."""
+"""A message of each program has one of these fields."""
 
 
 def object_in(source: Source, builder: ImportBuilder) -> SourceLine | None:

@@ -23,7 +23,7 @@ Message = Mapping[str, Any]
 
 
 def told(messages: Sequence[Message], losses: ConversionLosses) -> list[Message | None]:
-    """Return the messages as another agent is told them, with None for one that is left out.
+    """Return the messages as another agent receives them, with None for one that is left out.
 
     Args:
         messages: The messages of a path in order. Only those of users and custom ones need more than their role.

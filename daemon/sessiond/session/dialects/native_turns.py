@@ -36,7 +36,7 @@ _NAME_LENGTH: Final = 64
 class NativeTurn:
     """A turn, when it was said, and the model of an answer.
 
-    `is_summary` tells whether it is the summary of a compaction, which is the first turn. `summary` has its text.
+    `is_summary`: whether the turn is the summary of a compaction, which comes first. `summary` has its text.
     """
 
     turn: Turn

@@ -103,7 +103,7 @@ def merge(
 ) -> list[bytes]:
     """Return the lines that both copies get after the own lines of the other, for what both spoke about.
 
-    Of two leaves, the deeper one is taken if one is an ancestor of the other, else that of the copy which spoke last.
+    If one of two leaves is an ancestor of the other, the deeper one is taken, else that of the copy which spoke last.
     Of two titles, labels or settings, the later one is taken. Tags that either copy removed are removed, and those that
     either added are added. The result does not depend on which copy is `here`. It is empty if no subject has own lines
     in both copies. The line that sets the leaf is the last one, because every line moves the leaf.

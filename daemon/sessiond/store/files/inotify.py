@@ -58,7 +58,7 @@ class FolderEvents:
     def wait(self, seconds: float) -> set[str] | None:
         """Wait for changes, at most so long. Returns the paths that changed; None if the system dropped reports.
 
-        Of a new folder, the files that are in it are reported, too. Of a folder that was moved away, only itself is.
+        The files in a new folder are reported, too. Of a folder that was moved away, nothing inside is reported.
 
         Raises `OSError` if the limits of the system are reached.
         """

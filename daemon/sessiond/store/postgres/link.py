@@ -232,7 +232,7 @@ class Link:
     async def _confirm(self, connection: Connection) -> None:
         """Wait until a synchronous replica has what lost connections committed: without it, a failover loses that.
 
-        The server makes visible what it was told to end while it waited for the replica.
+        The server makes a transaction visible that it was ordered to end while it waited for the replica.
         """
         if self._is_unconfirmed:
             try:
