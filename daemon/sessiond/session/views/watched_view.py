@@ -8,18 +8,21 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import accumulate, compress, islice
 from typing import Final, NamedTuple
 
+from sessiond.session.tree.chains import Chains
 from sessiond.session.tree.marks import Label
 from sessiond.session.tree.steps import ROWS_A_STEP, Read, ReadStored, Steps
 from sessiond.session.tree.tree import KIND, NONE, Tree
 from sessiond.session.views.filters import Filter
 from sessiond.session.views.outline import Open, Outline, PathLayout, TreeMoment, matching
+from sessiond.session.views.path_layout import Piece
 from sessiond.session.views.view import RowShape, View
 
 _LABEL: Final = KIND["label"]
 _SPANS_A_STEP: Final = 250
+_EQUAL_SPANS_A_STEP: Final = 5_000
 
 
 class RowSpan(NamedTuple):
@@ -36,6 +39,8 @@ class RowSpan(NamedTuple):
     gutter: str
     first_gutter: str
     """The columns of the first visible row."""
+    row_count: int
+    """The number of visible rows."""
     child_count: int
     """The visible children of the last row. Any other row has one."""
     hidden: int
@@ -76,19 +81,17 @@ class Snapshot:
     """
 
     def __init__(
-        self, spans: list[RowSpan], marks: bytes, labels: Mapping[str, Label], moment: TreeMoment, tip_row: int,
-        entry_count: int,
+        self, spans: list[RowSpan], first_places: "array[int]", by_row: list[int], marks: bytes,
+        labels: Mapping[str, Label], moment: TreeMoment, tip_row: int, entry_count: int,
     ) -> None:  # fmt: skip
         self.moment = moment
         self.labels = labels
         self.entry_count = entry_count
         self.spans = spans
         self.marks = marks
-        self.first_places = array("i", [0])
-        for span in spans:
-            self.first_places.append(self.first_places[-1] + marks.count(1, span.start, span.end))
-        self.by_row = sorted(range(len(spans)), key=lambda place: spans[place].start)
-        self.starts = array("i", [spans[place].start for place in self.by_row])
+        self.first_places = first_places
+        self.by_row = by_row
+        self.starts = array("i", [spans[index].start for index in by_row])
         self.tip = self.place_of(tip_row)
 
     def __len__(self) -> int:
@@ -159,7 +162,7 @@ class Snapshot:
         return (above, gutter, span.child_count, span.hidden) if is_last else (above, gutter, 1, 0)
 
 
-NOTHING: Final = Snapshot([], b"", {}, TreeMoment(0, NONE), NONE, 0)
+NOTHING: Final = Snapshot([], array("i", [0]), [], b"", {}, TreeMoment(0, NONE), NONE, 0)
 """The snapshot of a client that has no rows yet."""
 
 
@@ -186,6 +189,7 @@ class WatchedView:
         self._labels: dict[str, Label] = {}
         self._looked_for_labels = 0
         self._marks = b""
+        self._before: tuple[list[Piece], list[RowSpan | None], bytes] = [], [], b""
         self._query_view: tuple[Outline, View] | None = None
 
     def snapshot(self, tree: Tree, outline: Outline, read: Read, read_stored: ReadStored) -> Steps[Snapshot]:
@@ -207,8 +211,15 @@ class WatchedView:
             self._around_row = NONE
         else:
             layout = yield from outline.layout(view, moment.leaf, self.open)
-        spans = yield from _spans(outline, view, layout)
-        return Snapshot(spans, bytes(view.marks), self._labels, moment, tip, tree.count_entries())
+        spans_of_pieces = yield from _spans(outline, view, layout, self._before)
+        marks = bytes(view.marks)
+        self._before = layout.pieces, spans_of_pieces, marks
+        spans = [span for span in spans_of_pieces if span is not None]
+        first_places = array("i", accumulate((span.row_count for span in spans), initial=0))
+        yield
+        by_row = sorted(range(len(spans)), key=lambda index: spans[index].start)
+        yield
+        return Snapshot(spans, first_places, by_row, marks, self._labels, moment, tip, tree.count_entries())
 
     def _new_labels(self, tree: Tree) -> set[str]:
         """Read the labels if there are new ones. Returns the ids of the entries whose label has changed."""
@@ -240,6 +251,8 @@ class WatchedView:
 
 def different_labels(one: Mapping[str, Label], other: Mapping[str, Label]) -> set[str]:
     """Return the ids of the entries whose labels differ."""
+    if one is other:
+        return set()
     ids = {
         entry_id
         for entry_id, label in one.items()
@@ -270,27 +283,50 @@ def window_in(new: Snapshot, old: Snapshot, had: range) -> range | None:
     return range(first, last + 1) if first <= last + 1 else None
 
 
-def _spans(outline: Outline, view: View, layout: PathLayout) -> Steps[list[RowSpan]]:
+def _spans(
+    outline: Outline, view: View, layout: PathLayout, before: tuple[list[Piece], list[RowSpan | None], bytes]
+) -> Steps[list[RowSpan | None]]:
+    """Return the span of each piece of a layout, None for one without visible rows.
+
+    Args:
+        outline: The outline of the tree.
+        view: The view.
+        layout: Its layout.
+        before: The pieces, the spans and the marks of the last snapshot. If the pieces are still the same, so are the
+            spans before the first row that has changed, unless they are folded.
+
+    """
     chains, marks = outline.chains, view.marks
-    spans: list[RowSpan] = []
+    pieces, known, known_marks = before
+    unchanged = 0
+    if pieces is layout.pieces:
+        same = _common_start(known_marks, bytes(marks[: len(known_marks)]))
+        unchanged = max(min(same, len(known_marks) - 1), 0)  # the last chain of the log may have grown
+    spans: list[RowSpan | None] = []
     for number, piece in enumerate(layout.pieces):
-        end = piece.end if piece.end != NONE else chains.end(chains.chain_of(piece.start))
-        end = min(end, len(marks))
-        last = marks.rfind(1, piece.start, end)
-        if last >= 0:
-            child_count = (yield from view.children(last)).total
-            hidden = 0
-            if piece.is_folded and child_count:
-                hidden = (yield from view.count_below(last)) - 1
-            spans.append(
-                RowSpan(
-                    piece.start, end, piece.above, piece.depth, piece.indent, piece.gutter, piece.first_gutter,
-                    child_count, hidden,
-                )
-            )  # fmt: skip
+        span = known[number] if unchanged else None
+        if span is None or span.end > unchanged or piece.is_folded:
+            span = yield from _span(chains, view, piece)
+        spans.append(span)
         if number % _SPANS_A_STEP == 0:
             yield
     return spans
+
+
+def _span(chains: Chains, view: View, piece: Piece) -> Steps[RowSpan | None]:
+    end = piece.end if piece.end != NONE else chains.end(chains.chain_of(piece.start))
+    end = min(end, len(view.marks))
+    last = view.marks.rfind(1, piece.start, end)
+    if last < 0:
+        return None
+    child_count = (yield from view.children(last)).total
+    hidden = 0
+    if piece.is_folded and child_count:
+        hidden = (yield from view.count_below(last)) - 1
+    return RowSpan(
+        piece.start, end, piece.above, piece.depth, piece.indent, piece.gutter, piece.first_gutter,
+        view.marks.count(1, piece.start, end), child_count, hidden,
+    )  # fmt: skip
 
 
 def changes(old: Snapshot, new: Snapshot, had: range, has: range) -> Steps[list[RowChange]]:
@@ -303,18 +339,36 @@ def changes(old: Snapshot, new: Snapshot, had: range, has: range) -> Steps[list[
         has: The places in `new` of the rows that it will have.
 
     """
-    runs: list[_Run] = []
-    for index in range(len(new.spans)):
+    alike, end = (yield from _equal_spans(old, new, 1)), len(new.spans)
+    runs = [_Run(0, 0, new.first_places[alike])]
+    if alike < min(len(old.spans), end):
+        at_end = min((yield from _equal_spans(old, new, -1)), min(len(old.spans), end) - alike)
+        end -= at_end
+        places = old.first_places[len(old.spans) - at_end], new.first_places[end]
+        runs.append(_Run(*places, len(new) - places[1]))
+    for index in range(alike, end):
         runs += _common(old, new, index)
         if index % _SPANS_A_STEP == 0:
             yield
     found: list[RowChange] = []
     old_place, new_place = had.start, has.start
-    for run in (*_in_order(runs, had, has), _Run(had.stop, has.stop, 0)):
+    for run in (*(yield from _in_order(runs, had, has)), _Run(had.stop, has.stop, 0)):
         if run.old > old_place or run.new > new_place:
             found.append(RowChange(old_place - had.start, run.old - old_place, range(new_place, run.new)))
         old_place, new_place = run.old + run.count, run.new + run.count
     return found[::-1]
+
+
+def _equal_spans(old: Snapshot, new: Snapshot, step: int) -> Steps[int]:
+    """Return how many spans at the start (`step` is 1) or at the end (-1) are equal, and have the same visible rows."""
+    same = _common_start(old.marks, new.marks[: len(old.marks)])
+    count = 0
+    for count, (span, other) in enumerate(zip(old.spans[::step], new.spans[::step], strict=False)):
+        if span != other or span.end > same:
+            return count
+        if count % _EQUAL_SPANS_A_STEP == 0:
+            yield
+    return min(len(old.spans), len(new.spans))
 
 
 def _common(old: Snapshot, new: Snapshot, index: int) -> Iterator[_Run]:
@@ -353,10 +407,10 @@ def _run(old: Snapshot, new: Snapshot, old_index: int, new_index: int, rows: ran
         )
 
 
-def _in_order(runs: list[_Run], had: range, has: range) -> list[_Run]:
+def _in_order(runs: list[_Run], had: range, has: range) -> Steps[list[_Run]]:
     """Return runs in the order of both snapshots, as far as the client has their rows. Of two that cross, one stays."""
     chosen: list[_Run] = []
-    for run in sorted(runs, key=lambda run: -run.count):
+    for number, run in enumerate(sorted(runs, key=lambda run: -run.count)):
         skipped = max(had.start - run.old, has.start - run.new, 0)
         count = min(run.count, had.stop - run.old, has.stop - run.new) - skipped
         if count > 0:
@@ -364,6 +418,8 @@ def _in_order(runs: list[_Run], had: range, has: range) -> list[_Run]:
             at = bisect_right(chosen, run.new, key=lambda run: run.new)
             if (at == 0 or chosen[at - 1].old < run.old) and (at == len(chosen) or run.old < chosen[at].old):
                 chosen.insert(at, run)
+        if number % _SPANS_A_STEP == 0:
+            yield
     return chosen
 
 
