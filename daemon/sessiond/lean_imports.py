@@ -15,7 +15,7 @@ _IMPORTED: Final = ("hashlib", "hmac", "asyncio", "msgspec")
 def import_without_openssl() -> None:
     """Import asyncio, hashlib, hmac and msgspec as if Python had no OpenSSL. Loaded modules are unchanged.
 
-    msgspec takes from typing_extensions what `typing` has as well, so that is hidden from it, too.
+    `typing_extensions` is hidden from msgspec, too, which uses only names of it that `typing` has as well.
 
     It must be called before the first import of asyncio in this process. `import ssl` works as usual afterwards.
     """

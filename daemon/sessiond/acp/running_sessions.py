@@ -78,7 +78,7 @@ class RunningSessions:
             session_id: The id under which clients know it.
             cwd: Its folder.
             result: The result of the request that started it.
-            agent_id: The agent's id of it, if it is another one.
+            agent_id: The agent's id of the session, if it differs.
         """
         found = jsonrpc.members(result)
         found.pop("sessionId", None)

@@ -46,7 +46,7 @@ class RecordedCall:
 
     @property
     def has_output(self) -> bool:
-        """Whether anything of its result is there."""
+        """Whether a part of the result of the call has arrived."""
         return bool(self.known.get("content")) or self.known.get("rawOutput") is not None
 
     def call_block(self) -> Json:

@@ -162,7 +162,7 @@ def _versions_of(found: FoundDaemon) -> list[int]:
 
 
 def _is_older_and_idle(found: FoundDaemon) -> bool:
-    """Return whether a daemon is an older sessiond without other clients. Raises `OlderDaemonError` if it has some."""
+    """Return whether a daemon is an older sessiond without other clients. With some, raises `OlderDaemonError`."""
     status = _request(found, "server/status", {}).get("result") or {}
     build = str(status.get("version", ""))
     if not versions.is_older(build, __version__):

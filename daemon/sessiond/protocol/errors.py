@@ -107,5 +107,5 @@ class KnownError(TemplatedError, Generic[D]):
     kind: ErrorKind[D]
 
     def details(self) -> D:
-        """Return the details. A class whose kind has none does not define it."""
+        """Return the details. A class defines this method only if its kind has details."""
         return cast("D", None)

@@ -141,7 +141,7 @@ class WholeFile(msgspec.Struct, frozen=True, tag="file"):
     text: str
 
     def added(self, text: str) -> str:
-        """Return the file. Raises `OccupiedFileError` if there is another one."""
+        """Return the file. Raises `OccupiedFileError` if another file has its name."""
         if text not in ("", self.text):
             raise OccupiedFileError
         return self.text

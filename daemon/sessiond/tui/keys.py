@@ -103,7 +103,7 @@ class Keys:
         self._before = ""
 
     def press(self, key: str) -> str | None:
-        """Return the action of this key and the key before it; None when there is none yet."""
+        """Return the action of this key, or of the key before it with this key; None if no action is complete."""
         before, self._before = self._before, ""
         if before and (found := _ACTIONS.get(before + key)):
             return found

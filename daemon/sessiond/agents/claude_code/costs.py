@@ -35,7 +35,7 @@ class TokenSums(msgspec.Struct):
     began: float | None = None
     """The time of the first line."""
     first: str | None = None
-    """The id of the first line with one."""
+    """The id of the first line that has an id."""
     is_usable: bool = True
 
     def pass_line(self, value: dict[str, Any]) -> None:

@@ -100,7 +100,7 @@ def _result_ids(message: dict[str, Any]) -> list[str]:
 
 
 def chain_line(line: SourceLine) -> ChainLine | None:
-    """Return the line as a chain line, or None if it is none. Every line with a `uuid` is one, whatever its type."""
+    """Return the line as a chain line, or None if it has no `uuid`. The type of the line does not matter."""
     value = line.value or {}
     uuid = fields.text(value.get("uuid"))
     if uuid is None:

@@ -436,7 +436,7 @@ class ClaudeReader:
         builder.count("tool result" if results else "meta" if line.value.get("isMeta") is True else "user")
 
     def _take_attachment(self, line: ChainLine, parent: str | None, at: str, link: ChainLink) -> bool:
-        """Add an attachment as an entry. Returns False if it is none that has a text."""
+        """Add an attachment as an entry. Returns False if the attachment has no text."""
         attachment = line.attachment
         made = claude_attachments.entry_of(attachment, custom_type=NAME, at=at) if attachment else None
         source = self._state.links.get(fields.as_text(attachment.get("source_uuid")))

@@ -25,7 +25,7 @@ class AgentFileProblem:
         path: The file or folder.
         kind: The kind of finding (`protocol.findings.KINDS`).
         message: The problem, as a sentence.
-        line: The first line with the problem, from 1; None if it is none of a line.
+        line: The first line with the problem, from 1; None if the problem is not in a line.
     """
 
     path: str

@@ -52,7 +52,7 @@ def may_differ(agent: Agent, path: str, record: SourceRecord | None, outcome: t.
 def files_beside(
     path: str, records: SourceRecords, status_of: Callable[[str], FileStatus | None]
 ) -> dict[str, SessionFile]:
-    """Return all files of the session that a file has, with that file; none if it has none. Blocks.
+    """Return all files of the session in a file, with that file itself; empty if the file has no session. Blocks.
 
     Args:
         path: The file.

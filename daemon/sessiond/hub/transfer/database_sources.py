@@ -105,7 +105,7 @@ def status_in_storage(found: SessionFiles) -> FileStatus:
 
 
 def status_in(database: FileStatus, changed: LastChange) -> FileStatus:
-    """Return the status of a session in a database. It differs after each change, and if the file is another one."""
+    """Return the status of a session in a database. It differs after each change, and after the file was replaced."""
     return FileStatus(database.device, database.inode, 0, changed.at * _NANOSECONDS, changed.event)
 
 

@@ -214,10 +214,10 @@ def continued(imported: Imported, rows: LogRows) -> Imported:
 
 
 def beside_by_content(imported: Imported, tree: Tree, read: Read, *, is_other: bool) -> Imported:
-    """Return an import in which no entry about the session as a whole hides behind another one's id.
+    """Return an import in which no entry about the session as a whole has the id of a stored entry with other content.
 
-    Such entries have ids from the numbers of their lines, which several files of a session have. One that says another
-    thing than the session's entry of this id gets an id from what it says.
+    Such entries have ids from the numbers of their lines, which several files of a session have. If an entry
+    differs from the session's entry with its id, it gets an id from its content.
 
     Args:
         imported: The result of reading a file.
@@ -239,7 +239,7 @@ def beside_by_content(imported: Imported, tree: Tree, read: Read, *, is_other: b
 
 
 def _said(entry: bytes) -> dict[str, object]:
-    """Return what an entry beside the conversation says; of an unchanged line of the source, only that line."""
+    """Return the content of an entry beside the conversation. For a line stored unchanged, that is the source line."""
     try:
         value = lines.loads(entry)
     except lines.NotAnEntry:
