@@ -1,4 +1,4 @@
-"""The browser's connection to the daemon: restored after a loss, with notifications about one session.
+"""The browser's connection to the daemon: restored after a loss, with the session open for notifications.
 
 The asynchronous client is imported after the first picture, in a thread: its import takes as long as the picture.
 """
@@ -30,7 +30,7 @@ class Follower(Protocol):
     """Receives events about a session. No method may wait or raise."""
 
     def attached(self, session: t.SessionInfo) -> None:
-        """There is a connection and notifications follow; the tree must be watched."""
+        """The session is open and notifications follow; the tree must be watched."""
 
     def away(self) -> None:
         """There is no daemon. The connection is tried again."""
@@ -65,7 +65,9 @@ class Following:
         await self._tried.wait()
 
     async def switch_to(self, session_id: str) -> None:
-        """Follow this session from now on; if it is the same, begin again."""
+        """Follow this session from now on; if it is the same, open it again."""
+        if self._daemon is not None and session_id != self._session_id:
+            self._daemon.stop_keeping_open(self._session_id)
         self._session_id = session_id
         self._again.set()
         if self._notes is not None:
@@ -109,8 +111,9 @@ class Following:
             session_id = self._session_id
             self._notes = daemon.notifications(*_NEWS)
             try:
-                session = (await daemon.info(session_id)).session
+                session = (await daemon.open(session_id, bind=False)).session
                 if session_id == self._session_id:
+                    daemon.keep_open(session_id)
                     follower.attached(session)
                     await self._deliver(self._notes, session.session_id, follower)
             except RpcError as error:
