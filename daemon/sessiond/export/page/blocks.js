@@ -35,8 +35,8 @@ const blocks = {
 
   // Blocks and tables that scroll take the focus, so that keys scroll them.
   reach(part) {
-    for (const it of part.querySelectorAll("pre, table, math[display=block]")) {
-      if (it.scrollWidth > it.clientWidth || it.scrollHeight > it.clientHeight + 1) it.tabIndex = 0;
+    for (const block of part.querySelectorAll("pre, table, math[display=block]")) {
+      if (block.scrollWidth > block.clientWidth || block.scrollHeight > block.clientHeight + 1) block.tabIndex = 0;
     }
   },
 
@@ -58,9 +58,9 @@ const blocks = {
   // The text of a message as it is displayed, without folded parts and buttons.
   textOf(body) {
     const buttons = [...body.querySelectorAll(".block > button")];
-    buttons.forEach(it => { it.hidden = true; });
+    buttons.forEach(button => { button.hidden = true; });
     const text = body.innerText.trim();
-    buttons.forEach(it => { it.hidden = false; });
+    buttons.forEach(button => { button.hidden = false; });
     return text;
   },
 };

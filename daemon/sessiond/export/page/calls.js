@@ -36,7 +36,7 @@ const calls = {
     }
     const {facts = [], preview} = model.rows[result];
     const failed = facts.includes("failed");
-    const parts = [duration(model.rows[row].timestamp, model.rows[result].timestamp), ...facts.filter(it => it !== "failed")];
+    const parts = [duration(model.rows[row].timestamp, model.rows[result].timestamp), ...facts.filter(fact => fact !== "failed")];
     const sign = failed ? `<span role="img" aria-label="failed">✗</span>` : `<span role="img" aria-label="succeeded">✓</span>`;
     summary.insertAdjacentHTML("afterbegin", sign);
     summary.insertAdjacentHTML("beforeend", `<span class="outcome">${parts.filter(Boolean).map(escaped).join(" · ")}</span>`);

@@ -7,10 +7,10 @@ function followNote(button) {
   const follows = (one, other) => (one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING) !== 0;
   let target;
   if (note) {
-    const notes = [...body.querySelectorAll(".footnotes")].find(it => follows(button, it));
+    const notes = [...body.querySelectorAll(".footnotes")].find(list => follows(button, list));
     target = notes?.querySelector(`[data-noted="${note}"] [data-back]`);
   } else {
-    target = [...body.querySelectorAll(`[data-note="${back}"]`)].findLast(it => follows(it, button));
+    target = [...body.querySelectorAll(`[data-note="${back}"]`)].findLast(mark => follows(mark, button));
   }
   target?.scrollIntoView({block: "nearest"});
   target?.focus({preventScroll: true});

@@ -55,7 +55,7 @@ const host = {
   // Show rows of the path while the others are read. A window that was reloaded at another place waits for all rows.
   drawPath({session, rows}) {
     const {leafId, targetId} = this.asked();
-    const isWanted = rows.some(it => it.id === this.wanted);
+    const isWanted = rows.some(row => row.id === this.wanted);
     if (!rows.length || (this.wanted === null ? this.drawn || leafId || targetId : !isWanted)) return;
     this.drawn = true;
     model.load({session, rows});
@@ -123,7 +123,7 @@ const host = {
   // Tell the editor at which entry the reader is: the nearest one that a tree shows with the filter `default`.
   report(row) {
     const shown = [row, ...(calls.results.get(row) ?? []), ...model.path(row).reverse()]
-      .find(it => it !== undefined && model.rows[it] && model.shows(it, 0));
+      .find(near => near !== undefined && model.rows[near] && model.shows(near, 0));
     const id = model.rows[shown]?.id;
     this.byReader = false;
     if (id === undefined || id === this.reported) return;

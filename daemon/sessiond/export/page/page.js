@@ -27,7 +27,7 @@ const agentOf = origin => origin && [
 // The sign of an agent: the initials of its name, such as CC for claude-code.
 const initials = name => {
   const words = name.split(/[^\p{L}\p{N}]+/u).filter(Boolean);
-  const letters = words.length > 1 ? words.slice(0, 2).map(it => [...it][0]) : [...words.join("")].slice(0, 2);
+  const letters = words.length > 1 ? words.slice(0, 2).map(word => [...word][0]) : [...words.join("")].slice(0, 2);
   return letters.join("").toUpperCase();
 };
 
@@ -73,7 +73,7 @@ const page = {
   // The name of a session without a title. A part of the path that does not begin at its root has another prompt first.
   firstPrompt() {
     const isPart = host.loading && (model.rows[0]?.parentId ?? null) !== null;
-    return isPart ? "" : model.rows.find(it => it.role === "user" && it.preview)?.preview;
+    return isPart ? "" : model.rows.find(row => row.role === "user" && row.preview)?.preview;
   },
 
   // The numbers of the session, in one line.
@@ -87,14 +87,14 @@ const page = {
   },
 
   facts(session) {
-    const entries = model.rows.filter(it => it.filterMask).length;
+    const entries = model.rows.filter(row => row.filterMask).length;
     const said = {
       Session: session.sessionId, Folder: session.cwd, Began: session.createdAt && when(session.createdAt),
       Agent: agentOf(session.origin), From: session.parentPath ?? session.parentSessionId, Tags: (session.tags ?? []).join(", "),
       Models: (session.figures?.models ?? []).join(", "), Entries: entries ? entries.toLocaleString() : "",
     };
-    return Object.entries(said).filter(([, it]) => it)
-      .map(([name, it]) => `<div><dt>${name}</dt><dd dir="auto">${escaped(it)}</dd></div>`).join("");
+    return Object.entries(said).filter(([, value]) => value)
+      .map(([name, value]) => `<div><dt>${name}</dt><dd dir="auto">${escaped(value)}</dd></div>`).join("");
   },
 
   // Show the requested leaf and entry, or else the session's leaf, from its first entry.
@@ -124,7 +124,7 @@ const page = {
   // Scroll to a row, or to the entry before one that the transcript leaves out. Returns whether there is one.
   show(row) {
     if (!sidebar.onPath.has(row)) return false;
-    const before = model.path(row).findLast(it => transcript.placeOf(it) !== undefined);
+    const before = model.path(row).findLast(above => transcript.placeOf(above) !== undefined);
     return before !== undefined && transcript.reveal(before);
   },
 

@@ -35,7 +35,7 @@ const sidebar = {
     const row = this.rows[this.at]?.row;
     this.onPath = new Set(model.path(model.leaf));
     this.rows = layout(this.hits ? ALL : this.filter, this.onPath, this.open, this.hits);
-    const place = this.rows.findIndex(it => it.row === row);
+    const place = this.rows.findIndex(shown => shown.row === row);
     this.at = Math.max(0, place >= 0 ? place : Math.min(this.at, this.rows.length - 1));
     this.box.style.height = `${this.rows.length * ROW}px`;
     this.draw();
@@ -115,7 +115,7 @@ const sidebar = {
     if (this.isBranch(this.at) && this.open.has(current.row) === close) this.toggle();
     else if (close) {
       const over = shapeOf(this.filter).over[current.row];
-      const place = this.rows.findIndex(it => it.row === over);
+      const place = this.rows.findIndex(shown => shown.row === over);
       if (place >= 0) this.move(place - this.at);
     } else this.move(1);
   },
@@ -133,11 +133,11 @@ const sidebar = {
 
   // Select a row if the view shows it. The branches that it is in are opened.
   follow(row) {
-    let place = this.rows.findIndex(it => it.row === row);
+    let place = this.rows.findIndex(shown => shown.row === row);
     if (place < 0 && !this.hits && row >= 0 && model.shows(row, this.filter)) {
-      model.path(row).slice(0, -1).forEach(it => this.open.add(it));
+      model.path(row).slice(0, -1).forEach(above => this.open.add(above));
       this.refresh();
-      place = this.rows.findIndex(it => it.row === row);
+      place = this.rows.findIndex(shown => shown.row === row);
     }
     if (place < 0) return;
     this.at = place;

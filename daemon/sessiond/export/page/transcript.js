@@ -21,7 +21,7 @@ const transcript = {
     // Print the whole path, in the light theme.
     let theme;
     addEventListener("beforeprint", () => {
-      this.stretches().forEach(it => this.fill(it));
+      this.stretches().forEach(part => this.fill(part));
       theme = document.documentElement.dataset.theme;
       document.documentElement.dataset.theme = "light";
     });
@@ -109,7 +109,7 @@ const transcript = {
 
   // Complete new articles: results, buttons, and what is unfolded.
   dress(part) {
-    part.querySelectorAll("article").forEach(it => calls.mount(it));
+    part.querySelectorAll("article").forEach(article => calls.mount(article));
     blocks.dress(part);
     this.unfold(part);
     requestAnimationFrame(() => blocks.reach(part));
@@ -129,7 +129,7 @@ const transcript = {
   },
 
   unfold(part) {
-    for (const kind of this.unfolded) part.querySelectorAll(`details${kind}`).forEach(it => { it.open = true; });
+    for (const kind of this.unfolded) part.querySelectorAll(`details${kind}`).forEach(fold => { fold.open = true; });
   },
 
   // Fold or unfold all blocks of some kinds, including those that are filled later.
@@ -138,7 +138,7 @@ const transcript = {
     for (const kind of kinds) {
       if (open) this.unfolded.add(kind);
       else this.unfolded.delete(kind);
-      this.box.querySelectorAll(`details${kind}`).forEach(it => { it.open = open; });
+      this.box.querySelectorAll(`details${kind}`).forEach(fold => { fold.open = open; });
     }
     return open;
   },
@@ -147,7 +147,7 @@ const transcript = {
     const entry = model.rows[row];
     const kind = escaped(entry.role ?? entry.type);
     const label = entry.label ? `<span class="label">${escaped(entry.label)}</span>` : "";
-    const facts = (entry.facts ?? []).map(it => `<span>${escaped(it)}</span>`).join("");
+    const facts = (entry.facts ?? []).map(fact => `<span>${escaped(fact)}</span>`).join("");
     const time = entry.timestamp ? `<time datetime="${escaped(entry.timestamp)}">${escaped(when(entry.timestamp))}</time>` : "";
     const preview = entry.body ? "" : `<span class="preview" dir="auto">${escaped(entry.preview)}</span>`;
     const body = entry.body ? `<div class="body" dir="auto">${entry.body}</div>` : "";
@@ -166,7 +166,7 @@ const transcript = {
     const previous = this.rows[this.place.get(row) - 1];
     const {role, facts = []} = model.rows[row];
     return role === "assistant" && previous !== undefined && model.rows[previous].role === "assistant" &&
-      !facts.slice(1).some(it => /^[a-z]/i.test(it));
+      !facts.slice(1).some(fact => /^[a-z]/i.test(fact));
   },
 
   // Draw an entry again. Its unfolded parts stay unfolded.
@@ -251,7 +251,7 @@ const transcript = {
     const place = this.placeOf(row);
     if (place === undefined) return undefined;
     const part = this.box.children[Math.floor(place / STRETCH)];
-    for (const it of [part.previousElementSibling, part, part.nextElementSibling]) if (it) this.fill(it);
+    for (const near of [part.previousElementSibling, part, part.nextElementSibling]) if (near) this.fill(near);
     return document.getElementById(`e-${row}`);
   },
 
@@ -312,10 +312,10 @@ const transcript = {
 };
 
 // Which blocks of an entry are unfolded, in their order.
-const foldsOf = article => [...article.querySelectorAll("details")].map(it => it.open);
+const foldsOf = article => [...article.querySelectorAll("details")].map(fold => fold.open);
 
 function applyFolds(article, folds) {
-  article.querySelectorAll("details").forEach((it, at) => { if (folds[at]) it.open = true; });
+  article.querySelectorAll("details").forEach((fold, at) => { if (folds[at]) fold.open = true; });
 }
 
 // Buttons for the other branches at a fork.

@@ -159,8 +159,8 @@ function M.label(id, entry, label)
       show_error(err --[[@as sessiond.RpcError]])
       return
     end
-    local present = vim.iter(labels):find(function(it)
-      return it.entryId == entry
+    local present = vim.iter(labels):find(function(label)
+      return label.entryId == entry
     end)
     ask_user(present and present.label)
   end)

@@ -22,9 +22,9 @@ local function find_label(id, label, callback)
       return
     end
     local entries = {}
-    for _, it in ipairs(labels) do
-      if it.label == label then
-        entries[#entries + 1] = it.entryId
+    for _, named in ipairs(labels) do
+      if named.label == label then
+        entries[#entries + 1] = named.entryId
       end
     end
     if #entries > 1 then
@@ -86,8 +86,8 @@ function M.complete(lead)
       names[#names + 1] = name
     end
   end
-  for _, it in ipairs(labels and labels.items or {}) do
-    add(require('sessiond.text').one_line(it.label))
+  for _, label in ipairs(labels and labels.items or {}) do
+    add(require('sessiond.text').one_line(label.label))
   end
   for _, item in ipairs(newest and newest.items or {}) do
     if type(item.entry.id) == 'string' then

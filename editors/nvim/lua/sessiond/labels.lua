@@ -52,12 +52,12 @@ function M.pick(id)
       return
     end
     local distinctions = require('sessiond.distinctions')
-    local lines = distinctions.lines(labels, line_of, distinctions.label_facts, function(it)
-      return it.entryId
+    local lines = distinctions.lines(labels, line_of, distinctions.label_facts, function(label)
+      return label.entryId
     end)
     local choices = {}
-    for place, it in ipairs(labels) do
-      choices[place] = { text = lines[place], value = it.entryId, preview = { session = id, entry = it.entryId } }
+    for place, label in ipairs(labels) do
+      choices[place] = { text = lines[place], value = label.entryId, preview = { session = id, entry = label.entryId } }
     end
     when_ready(function()
       require('sessiond.pick').one({ prompt = 'Labels', choices = choices }, function(entry)

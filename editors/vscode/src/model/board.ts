@@ -164,10 +164,10 @@ export class Board {
       return; // the loop below finds later changes
     }
     this.#isReadingDetails = true;
-    const isKnown = (it: ListedSession): boolean => this.#details.get(it.sessionId)?.version === versionOf(it);
+    const isKnown = (session: ListedSession): boolean => this.#details.get(session.sessionId)?.version === versionOf(session);
     try {
       let next: ListedSession | undefined;
-      while ((next = this.#recent().find((it) => !isKnown(it))) !== undefined) {
+      while ((next = this.#recent().find((session) => !isKnown(session))) !== undefined) {
         this.#details.set(next.sessionId, await this.#detailsOf(next));
         this.#onChange();
       }

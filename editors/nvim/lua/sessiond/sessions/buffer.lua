@@ -56,13 +56,13 @@ end
 
 ---@param buffer integer
 local function show_title(buffer)
-  local it = shown[buffer]
-  local parts = { it.filter.project and text.one_line(vim.fn.fnamemodify(it.filter.project, ':~')) or 'All sessions' }
-  if it.filter.query then
-    parts[#parts + 1] = '/' .. text.one_line(it.filter.query)
+  local list = shown[buffer]
+  local parts = { list.filter.project and text.one_line(vim.fn.fnamemodify(list.filter.project, ':~')) or 'All sessions' }
+  if list.filter.query then
+    parts[#parts + 1] = '/' .. text.one_line(list.filter.query)
   end
-  parts[#parts + 1] = it.sessions and tostring(#it.sessions)
-  parts[#parts + 1] = it.note
+  parts[#parts + 1] = list.sessions and tostring(#list.sessions)
+  parts[#parts + 1] = list.note
   vim.b[buffer].sessiond_title = table.concat(parts, ' · ')
   pcall(vim.cmd.redrawstatus, { bang = true })
 end
@@ -71,18 +71,18 @@ end
 ---@param buffer integer
 ---@param all sessiond.ListedSession[]
 local function draw(buffer, all)
-  local it = shown[buffer]
+  local list = shown[buffer]
   local at = {}
   for _, window in ipairs(vim.fn.win_findbuf(buffer)) do
-    local session = (it.sessions or {})[api.nvim_win_get_cursor(window)[1]]
+    local session = (list.sessions or {})[api.nvim_win_get_cursor(window)[1]]
     at[window] = session and session.sessionId
   end
   local fresh, hidden_count = all, 0
   if not sessions.shows_automated() then
     fresh, hidden_count = sessions.without_automated(all)
   end
-  it.all, it.sessions = all, fresh
-  local lines, places = sessions.lines(fresh, it.filter.project), {}
+  list.all, list.sessions = all, fresh
+  local lines, places = sessions.lines(fresh, list.filter.project), {}
   for place, session in ipairs(fresh) do
     places[session.sessionId] = places[session.sessionId] or place
   end
@@ -100,9 +100,9 @@ end
 
 ---Draw all lists again.
 function M.redraw()
-  for buffer, it in pairs(shown) do
-    if it.all then
-      draw(buffer, it.all)
+  for buffer, list in pairs(shown) do
+    if list.all then
+      draw(buffer, list.all)
     end
   end
 end
@@ -178,10 +178,10 @@ function M.attach(buffer, rest)
     end,
   })
   map(buffer, '<CR>', 'show the tree', function(session)
-    local it = shown[buffer]
+    local list = shown[buffer]
     if session then
       require('sessiond.tree.window').open(session.sessionId)
-    elseif it.all and #it.all > #it.sessions then
+    elseif list.all and #list.all > #list.sessions then
       sessions.toggle_automated() -- the cursor is on the line about hidden sessions
     end
   end)

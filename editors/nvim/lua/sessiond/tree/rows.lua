@@ -66,10 +66,10 @@ end
 ---@return integer[] places of the rows with these labels
 function Rows:set_labels(labels)
   local changed = {}
-  for _, it in ipairs(labels) do
-    local row, place = self:get(it.entryId)
+  for _, label in ipairs(labels) do
+    local row, place = self:get(label.entryId)
     if row and place then
-      row.label, row.drawn = it.label, nil
+      row.label, row.drawn = label.label, nil
       changed[#changed + 1] = place
     end
   end
