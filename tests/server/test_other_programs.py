@@ -16,6 +16,7 @@ from support.columns import entries_of
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 from support.shared import lines_of, started
+from support.watched_trees import watching
 
 FOREIGN = {"kind": "foreign", **dict.fromkeys(("clientId", "serverId", "agent", "commandId"))}
 
@@ -420,6 +421,25 @@ async def test_opening_a_replaced_file_again_reads_what_is_there_now(
     await subscriber.until(lambda client: client.seqs() == [2])
 
 
+async def test_a_watched_tree_of_a_replaced_file_lapses_and_a_new_watch_shows_what_is_there_now(
+    daemon: Running, tmp_path: Path, cwd: str
+) -> None:
+    peer, session_id, path = await open_file(
+        daemon, tmp_path, a_log(cwd, logs.user("1"), logs.assistant("2"))
+    )
+    viewer = await daemon.attach()
+    shown = await watching(viewer, session_id)
+    (tmp_path / "new").write_bytes(a_log(cwd, logs.user("new")))
+    (tmp_path / "new").rename(path)
+    await peer.call("session/open", path=str(path))
+    await viewer.until(lambda client: bool(client.told("session/treeLapsed")))
+    (note,) = viewer.told("session/treeLapsed")
+    assert note["watchId"] == shown.watch_id
+    assert note["reason"] in ("closed", "otherLog")
+    again = await watching(viewer, session_id)
+    assert again.rows == (await peer.call("session/tree", sessionId=session_id, layout="path"))["nodes"]
+
+
 # --- old versions and other shapes -------------------------------------------------------------------------
 
 
@@ -454,6 +474,7 @@ async def test_an_old_log_is_migrated_at_the_first_write_and_the_original_is_kep
     peer, session_id, path = await open_file(daemon, tmp_path, data)
     before = await peer.call("session/entries", sessionId=session_id)
     shown = await peer.call("session/tree", sessionId=session_id)
+    watched = await watching(peer, session_id)
     assert path.read_bytes() == data
     result = await peer.append(session_id, user("on", id="on"))
     assert result["lastSeq"] == len(data.splitlines())
@@ -467,6 +488,9 @@ async def test_an_old_log_is_migrated_at_the_first_write_and_the_original_is_kep
     assert after["items"][:-1] == before["items"]
     nodes = (await peer.call("session/tree", sessionId=session_id))["nodes"]
     assert [node["id"] for node in nodes][: len(shown["nodes"])] == [node["id"] for node in shown["nodes"]]
+    await watched.until(result["lastSeq"])
+    path_rows = (await peer.call("session/tree", sessionId=session_id, layout="path"))["nodes"]
+    assert watched.rows == path_rows
     await peer.append(session_id, user("and on"))
     assert len(list(path.parent.glob("*.bak"))) == 1
 
