@@ -74,12 +74,13 @@ def test_health_reports_invalid_options_and_a_missing_command(shell: Shell) -> N
     options = {
         "command": ["/nowhere/sessiond"],
         "picker": "dmenu",
-        "tree": {"keys": {"x": "dance"}, "wide": 3},
+        "tree": {"keys": {"x": "dance"}, "wide": 3, "page": 2000},
     }
     with a_neovim(shell.locations, shell.folder, options=options, columns=160) as nvim:
         said = health(nvim)
         assert "`picker` must be" in said
         assert "unknown option `tree.wide`" in said
+        assert "`tree.page` is not used any more" in said
         assert "x has the unknown action" in said
         assert "not an executable program" in said
 

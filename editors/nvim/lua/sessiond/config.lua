@@ -8,7 +8,6 @@ local M = {}
 ---@field follow boolean whether a cursor on the leaf moves with it
 ---@field ascii boolean draw without box characters and circles
 ---@field time boolean show how long ago an entry was
----@field page integer rows in one request
 ---@field keys table<string, string|false> key -> action; false does not map the key
 
 ---@class sessiond.Config
@@ -47,7 +46,6 @@ M.DEFAULTS = {
     follow = true,
     ascii = false,
     time = false,
-    page = 2000,
     keys = {},
   },
 }
@@ -71,8 +69,13 @@ local KINDS = {
   ['tree.follow'] = { 'boolean' },
   ['tree.ascii'] = { 'boolean' },
   ['tree.time'] = { 'boolean' },
-  ['tree.page'] = { 'number' },
   ['tree.keys'] = { 'table' },
+}
+
+---Options of former versions, and why they are gone.
+---@type table<string, string>
+local FORMER = {
+  ['tree.page'] = 'the daemon sends the rows of a tree by itself',
 }
 
 ---@type table? the options of `setup`
@@ -86,6 +89,9 @@ local merged_from
 ---@param value any
 ---@return string? problem
 local function problem_of(name, value)
+  if FORMER[name] then
+    return ('`%s` is not used any more: %s'):format(name, FORMER[name])
+  end
   local kinds = KINDS[name]
   if not kinds then
     return ('unknown option `%s`'):format(name)
