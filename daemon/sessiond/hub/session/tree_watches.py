@@ -5,6 +5,7 @@ receives the difference to the newest rows when it reads again. All rows come as
 """
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,8 @@ from sessiond.session.views.watched_view import (
     window_in,
 )
 from sessiond.store.errors import LogReplaced, StorageFailed
+
+log = logging.getLogger(__name__)
 
 FIRST_ROWS: Final = 500
 """Rows that a client which watches all rows receives first."""
@@ -165,6 +168,9 @@ class TreeWatches:
         except LogReplaced:
             reason = "otherLog"
         except StorageFailed:
+            reason = "unreadable"
+        except Exception:  # the client must not go on with old rows
+            log.exception("session %s: a watch of the tree has ended", self.session_id)
             reason = "unreadable"
         if self._all.pop(watch.watch_id, None) is not None:
             _send_lapsed(watch, reason)
