@@ -34,7 +34,7 @@ class ErrorKind(Generic[D]):
     """An error kind: its name, its code, and the type of its details (`NoneType` for none).
 
     A kind is retryable if the same request may succeed later without a change by the client: the cause passes, or
-    somebody else removes it. Any method may return a general one.
+    another party removes it. Any method may return a general one.
     """
 
     name: str

@@ -455,7 +455,7 @@ def finding(
 
 
 def _quoted(path: str) -> str:
-    """Return a path as a word of a shell: with escapes, if a terminal could not show it or a text cannot have it."""
+    """Return a path as a word of a shell: with escapes for characters that a terminal or a text cannot have."""
     if path.isprintable():
         return shlex.quote(path)
     escaped = "".join(

@@ -164,7 +164,7 @@ def _error(kind: errors.ErrorKind[Any]) -> JsonSchema:
 
 
 def _components(kinds: Iterable[type]) -> JsonSchema:
-    """Return the definitions of the types. A struct that sends its defaults has no optional field but unset ones."""
+    """Return the definitions of the types. If a struct sends its defaults, only its unset fields are optional."""
     found: JsonSchema = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")[1]
     for kind in _structs(kinds):
         definition = found[kind.__name__]

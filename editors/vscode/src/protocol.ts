@@ -7,7 +7,7 @@ export const protocolVersion = 1;
  *
  * The session is a draft session until its first assistant message or its first update of the working state. A draft
  * session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
- * `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
+ * `[A-Za-z0-9_-]`, the first one a letter or digit; the default is a new UUID4. An `ephemeral` session is
  * kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
  * The header names the parent, if one is given, as it does in a fork.
  */
@@ -163,7 +163,7 @@ export interface SessionOrigin {
   automated: boolean;
   /** The sessions that it goes on from, first to last; absent if none. */
   lineage?: LineageStep[];
-  /** Since the last message, no process of the agent has the session; false: one has it, or nothing tells. */
+  /** Since the last message, no process of the agent has the session; false: one has it, or it is not known. */
   ended: boolean;
   /** Absent if the history is whole. */
   missingHistory?: MissingHistory;
@@ -362,7 +362,7 @@ export interface ListParams {
 
 /** A position in the changes of the session list. The client knows every change up to and including it. */
 export interface ListPosition {
-  /** Of the daemon that counts the changes. 1 to 128 characters. */
+  /** The epoch of the daemon that counts the changes. 1 to 128 characters. */
   epoch: string;
   /** From an earlier result or notification. At least 0. */
   position: number;
@@ -393,11 +393,11 @@ export interface ListResult {
   problems: ListProblem[];
   /** As in the handshake. */
   epoch: string;
-  /** Of the last change that the page contains. */
+  /** The position of the last change that the page contains. */
   position: number;
   /** With `changedAfter`, on the first page: changed sessions that are not in the list. */
   removed: string[];
-  /** With `foldLineages`, the sessions in place of which one is listed. */
+  /** With `foldLineages`, the sessions that a listed one stands for. */
   lineages?: Record<string, LineageStep[]>;
   /** On the first page: files of followed agents that the server has not read yet, if there are any. */
   unreadCount?: number;
@@ -488,7 +488,7 @@ export interface ListProblem {
 /**
  * Find the sessions whose id is, or begins with, a text that a person typed.
  *
- * If no session has such an id, those are found that were read from a session of an agent with such an id.
+ * If no session has such an id, the result has the sessions that were read from an agent's session with such an id.
  *
  * Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
  * the result. A `query` of fewer than 4 characters matches full ids only.
@@ -1225,8 +1225,8 @@ export interface LabeledEntry {
  * branch summaries and custom messages become messages. The other formats are messages that the provider's API
  * accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
  * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
- * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
- * not be restored the reference stays in the agents' format; in a provider's format the content is left out.
+ * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. If a blob cannot
+ * be restored, its reference stays in the agents' format; in a provider's format the content is left out.
  */
 export interface ContextParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -1277,7 +1277,7 @@ export interface ContextResult {
   missingBlobs: string[];
   /** User and assistant messages on all branches. */
   messageCount: number;
-  /** Those of them that are not on the path to the leaf. */
+  /** Messages that are not on the path to the leaf. */
   offPathCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1293,7 +1293,7 @@ export interface ContextMessage {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The fate of one entry of the path, and the reason. */
+/** Whether one entry of the path is in the context, and why. */
 export interface Explained {
   /** The entry. */
   entryId: string;
@@ -1360,7 +1360,7 @@ export interface PrepareCompactionResult {
   firstKeptEntryId: string | null;
   /** In path order, so at most the whole path; the beginning of a turn that is cut comes last. */
   entryIdsToSummarize: string[];
-  /** Those of them that begin the turn whose rest stays. */
+  /** Entries to summarize of a turn whose rest stays. */
   turnPrefixIds: string[];
   /** Whether the cut is inside a turn. */
   splitTurn: boolean;
@@ -1370,7 +1370,7 @@ export interface PrepareCompactionResult {
   fileOperations: FileOperations;
   /** Tokens of the context now. */
   tokensBefore: number;
-  /** Of the entries that stay, without the summary. */
+  /** Tokens of the entries that stay, without the summary. */
   tokensAfter: number;
   /** The complete input of a summarizer, as text; null without a cut. */
   prompt: string | null;
@@ -1549,7 +1549,7 @@ export interface PrepareBranchResult {
 }
 
 /**
- * Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
+ * Move the leaf to an entry, or before the first one (null). `summary` describes the branch that the leaf leaves.
  *
  * The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
  * summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
@@ -1686,7 +1686,7 @@ export interface ImportedSession {
   status: ImportStatus | (string & {});
   /** The title of the session. */
   title: string | null;
-  /** True if it has no answer: it is not listed by default. */
+  /** True for a session without an answer: not listed by default. */
   isDraft: boolean;
   /** The number of entries that were added. */
   addedCount: number;
@@ -1704,7 +1704,7 @@ export interface ImportedSession {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A problem of a source: a line that could not be converted, or another one that concerns the whole file. */
+/** A problem of a source: a line that could not be converted, or a problem of the whole file. */
 export interface ImportProblem {
   /** Physical line, 1-based; 0 is the whole file. */
   line: number;
@@ -1791,7 +1791,7 @@ export interface ExportResult {
   redactionIncomplete: boolean;
   /** User and assistant messages on all branches. */
   messageCount: number;
-  /** Those of them that the output leaves out, because they are not on the path to the leaf. */
+  /** Messages that the output omits because they are not on the path to the leaf. */
   offPathCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1840,7 +1840,7 @@ export interface ResumeParams {
   leafId?: string;
   /** The folder to resume in; default: the folder of the session. 1 to 4096 characters. */
   cwd?: string | null;
-  /** Variables of the client that tell where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are ignored; default: those of the server. */
+  /** Variables of the client that say where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are ignored; default: those of the server. */
   env?: Record<string, string> | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1871,7 +1871,7 @@ export interface ResumeResult {
   importArgv: string[] | null;
   /** User and assistant messages on all branches. */
   messageCount: number;
-  /** Those of them that are not on the path to the entry where the agent goes on. */
+  /** Messages that are not on the path that the agent continues. */
   offPathCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2127,11 +2127,11 @@ export interface CleanupParams {
 
 /** The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay. */
 export interface CleanupResult {
-  /** The first 1,000 of them. */
+  /** The first 1,000 of these sessions. */
   removed: CleanedSession[];
   /** Their number. */
   removedCount: number;
-  /** The first 1,000 of them. */
+  /** The first 1,000 of these sessions. */
   skipped: SkippedSession[];
   /** Their number. */
   skippedCount: number;
@@ -2235,9 +2235,9 @@ export interface TrashedSession {
  * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
  * overwrites nothing. It does not open the session.
  *
- * If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
- * tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
- * It is not appended in the folders of other programs.
+ * If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. The
+ * entry tells other machines that the session is in use again, so that they restore it instead of deleting it here.
+ * No entry is appended in the folders of other programs.
  */
 export interface RestoreParams {
   /** The full id of the session; this or `trashId`. 1 to 128 characters. */
@@ -2277,7 +2277,7 @@ export interface PurgeParams {
 
 /** The sessions that were removed permanently, or with `dryRun` would be. */
 export interface PurgeResult {
-  /** The first 1,000 of them. */
+  /** The first 1,000 of these sessions. */
   purged: TrashedSession[];
   /** Their number. */
   purgedCount: number;
@@ -2614,7 +2614,7 @@ export interface PageRow {
   timestamp: string | null;
   /** The label of the entry. */
   label: string | null;
-  /** Model, tokens, cost, stop reason; of a tool result its lines. At most 10 items. */
+  /** Model, tokens, cost, stop reason; lines of a tool result. At most 10 items. */
   facts: string[];
   /** HTML; null for an entry without content for people. */
   body: string | null;
@@ -2825,7 +2825,7 @@ export interface PromptCopy {
 
 /** How many of the prompts were added. */
 export interface HistoryImportResult {
-  /** Those that the history did not have. */
+  /** Prompts that the history did not have. */
   addedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2848,7 +2848,7 @@ export interface HistoryDeleteParams {
 
 /** The prompts that were removed. */
 export interface HistoryDeleteResult {
-  /** Those of `promptIds` that were in the history; at most 1,000. */
+  /** Ids of `promptIds` that were in the history; at most 1,000. */
   deletedIds: string[];
   /** An earlier request with this `commandId` took effect. */
   duplicate: boolean;
@@ -2923,7 +2923,7 @@ export interface BlobCollectParams {
 
 /** The blobs that were moved to the trash or with `dryRun` would be, and those that stay. */
 export interface BlobCollectResult {
-  /** The first 1,000 of them. */
+  /** The first 1,000 of these blobs. */
   removed: BlobInfo[];
   /** Their number. */
   removedCount: number;
@@ -3012,7 +3012,7 @@ export interface AgentListResult {
   agents: AgentInfo[];
   /** The home folder below which the daemon looks for agents. */
   userHome: string | null;
-  /** The daemon ends after so long without clients; null: it does not. */
+  /** How long the daemon runs without clients; null: no limit. */
   idleExitMs: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3054,13 +3054,13 @@ export interface AgentInfo {
   sessionCount: number;
   /** The size of these sessions here, with their blobs. */
   storedBytes: number;
-  /** The number of them that are still to be read, if it is followed. */
+  /** Files or sessions that are still to be read, if it is followed. */
   waitingCount: number;
-  /** The number of them that were to be read at the last check of all files. */
+  /** Files or sessions to be read at the last check of all files. */
   queuedCount: number;
   /** Lines that are stored unchanged, by kind: the 100 most frequent kinds. */
   notUnderstood: Record<string, number>;
-  /** Files and databases that are not read, or not as they are: the first 20. */
+  /** Files and databases that are not read completely: the first 20. */
   problems: AgentProblem[];
   /** The number of all these files. */
   problemCount: number;
@@ -3070,13 +3070,13 @@ export interface AgentInfo {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A file or folder of an agent that is not read, or not as it is. */
+/** A file or folder of an agent that is not read, or not completely. */
 export interface AgentProblem {
   /** The absolute path. */
   path: string;
   /** The problem, as a sentence. */
   message: string;
-  /** The first line with the problem, 1-based; null if it is none of a line. */
+  /** The first line with the problem, 1-based; null if it concerns no line. */
   line: number | null;
   /** How to solve it. */
   advice: string;
@@ -3092,11 +3092,11 @@ export interface AgentProblem {
  * receives progress, and the response follows when all files are read. A cancellation then ends only the waiting.
  */
 export interface AgentFollowParams {
-  /** Their names; this or `all`. At most 100 items. */
+  /** Names of agents; this or `all`. At most 100 items. */
   agents?: string[] | null;
   /** Follow all agents that sessiond can read and that have sessions here. Default `false`. */
   all?: boolean;
-  /** HOME and the variables that `agent/list` names, as the client has them: the folders that they tell are followed, too, and are written to `agents.folders` of the configuration file. */
+  /** HOME and the variables that `agent/list` names, as the client has them: the folders that they name are followed, too, and are written to `agents.folders` of the configuration file. */
   environment?: Record<string, string> | null;
   /** The token of `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
@@ -3114,7 +3114,7 @@ export interface AgentFollowResult {
 
 /** Stop following agents. Their sessions here stay. */
 export interface AgentUnfollowParams {
-  /** Their names; this or `all`. At most 100 items. */
+  /** Names of agents; this or `all`. At most 100 items. */
   agents?: string[] | null;
   /** Unfollow all agents. Default `false`. */
   all?: boolean;
@@ -3268,7 +3268,7 @@ export interface UsageTokens {
   cacheRead: number;
   /** Tokens of prompts that were written to a cache. */
   cacheWrite: number;
-  /** Those of `output` that are reasoning, as far as agents record them. */
+  /** The part of `output` that is reasoning, if agents record it. */
   reasoning: number;
   /** `input`, `output`, `cacheRead` and `cacheWrite`. */
   total: number;
@@ -3290,7 +3290,7 @@ export interface UsageCost {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A model of which no price is known. */
+/** A model without a known price. */
 export interface UnpricedModel {
   /** `provider/model`. */
   model: string;
@@ -3380,7 +3380,7 @@ export interface SyncPosition {
   tags: string[];
   /** The agent whose session it was read from. */
   agent: string | null;
-  /** The id in the trash, for a session there. */
+  /** The id of a session in the trash. */
   trashId: string | null;
   /** Why it cannot be synchronized, as a sentence; null if it can. */
   problem: string | null;
@@ -3414,7 +3414,7 @@ export interface SyncLeftOut {
 export interface SyncIdsParams {
   /** The id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** Read the session with this id there. 1 to 64 characters. */
+  /** Read the session with this id in the trash. 1 to 64 characters. */
   trashId?: string | null;
   /** Begin after this line. At least 0. Default `0`. */
   after?: number;
@@ -3459,7 +3459,7 @@ export interface SyncIdsResult {
 export interface SyncLinesParams {
   /** The id of the session. 1 to 128 characters. */
   sessionId: string;
-  /** Read the session with this id there. 1 to 64 characters. */
+  /** Read the session with this id in the trash. 1 to 64 characters. */
   trashId?: string | null;
   /** These lines, ascending; default: all lines. At most 50000 items. */
   seqs?: number[] | null;
@@ -3486,11 +3486,11 @@ export interface SyncLinesResult {
 /**
  * Add lines to a session as they are. A session that does not exist is created from `head`.
  *
- * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
- * that the session has are not written again. A line whose id the session has with other content is refused,
- * unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
- * others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
- * line of the session is not at `expected`, nothing is written.
+ * The content of the lines is not checked. They keep their parents, and they determine the leaf. Lines that the
+ * session has are not written again. A line whose id the session has with other content is refused, unless
+ * `superseding` has the id because the sender has several lines with it. A line that is not JSON is refused, too.
+ * The others are written: all of them or, after a crash, none. They are durable when the response is sent. If the
+ * last line of the session is not at `expected`, nothing is written.
  */
 export interface SyncPutParams {
   /** The id of the session. 1 to 128 characters. */
@@ -3505,7 +3505,7 @@ export interface SyncPutParams {
   isDraft?: boolean;
   /** The position of the last line when the sender compared the session. */
   expected?: After | null;
-  /** Ids of which the sender has several lines. At most 10000 items. */
+  /** Ids that several lines of the sender have. At most 10000 items. */
   superseding?: string[] | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3600,7 +3600,7 @@ export interface HelloResult {
   serverId: string;
   /** Changes at each start of the daemon. */
   epoch: string;
-  /** The id of this client, with a suffix if another client has the one that it asked for. */
+  /** The id of this client, with a suffix if another client has the requested id. */
   clientId: string;
   /** All methods of the server; at most 1,000. */
   methods: string[];
@@ -3840,7 +3840,7 @@ export interface StatusResult {
   clientCount: number;
   /** Open sessions that accept no writes; at most 100. */
   blockedSessions: BlockedSession[];
-  /** All of them. */
+  /** The number of all these sessions. */
   blockedSessionCount: number;
   /** An LSP client was connected since the start. */
   lspLoaded: boolean;
@@ -3858,7 +3858,7 @@ export interface StatusResult {
   inFlightCount: number | null;
   /** Size of these requests and of large incoming messages. */
   heldBytes: number | null;
-  /** Sent to clients, and not read by them yet. */
+  /** Bytes that clients have not read yet. */
   queuedBytes: number | null;
   /** The home folder of the user, as the daemon has it. */
   userHome: string | null;
@@ -3924,13 +3924,13 @@ export interface ClientInfo {
   framing: Framing | (string & {});
   /** Sessions that it has opened and not closed; at most 1,000. */
   sessionIds: string[];
-  /** The number of all of them. */
+  /** The number of all these sessions. */
   sessionCount: number;
   /** Sessions that it is subscribed to; at most 1,000. */
   subscribedSessionIds: string[];
-  /** The number of all of them. */
+  /** The number of all these sessions. */
   subscriptionCount: number;
-  /** Sent to it, and not read by it yet. */
+  /** Bytes that it has not read yet. */
   queuedBytes: number;
   /** The terminal that it declared. */
   terminal: Terminal | null;
@@ -3959,7 +3959,7 @@ export interface DoctorParams {
   fix?: boolean;
   /** Absolute paths. At most 10000 items. Default `[]`. */
   paths?: string[];
-  /** The most findings of one kind and severity that are listed. 1 to 1000. Default `100`. */
+  /** Maximum number of listed findings of one kind and severity. 1 to 1000. Default `100`. */
   findingsPerKind?: number;
   /** Look for secrets only. Default `false`. */
   secrets?: boolean;
@@ -4033,7 +4033,7 @@ export interface FindingCount {
   severity: FindingSeverity | (string & {});
   /** The number of findings. */
   count: number;
-  /** The number of them that were repaired. */
+  /** The number of repaired findings. */
   fixedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4347,8 +4347,8 @@ export interface WatchLapsedNote {
  * Rows of a watched tree changed (`session/watchTree`).
  *
  * The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
- * and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
- * of its other rows.
+ * and it is not after the row at `pathEnd`; the sent rows have the present `onPath`, and the client updates its
+ * other rows.
  */
 export interface TreeChangedNote {
   /** The id of the watch. */
@@ -5733,7 +5733,7 @@ export interface Requests {
    *
    * The session is a draft session until its first assistant message or its first update of the working state. A draft
    * session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
-   * `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
+   * `[A-Za-z0-9_-]`, the first one a letter or digit; the default is a new UUID4. An `ephemeral` session is
    * kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
    * The header names the parent, if one is given, as it does in a fork.
    */
@@ -5780,7 +5780,7 @@ export interface Requests {
   /**
    * Find the sessions whose id is, or begins with, a text that a person typed.
    *
-   * If no session has such an id, those are found that were read from a session of an agent with such an id.
+   * If no session has such an id, the result has the sessions that were read from an agent's session with such an id.
    *
    * Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
    * the result. A `query` of fewer than 4 characters matches full ids only.
@@ -5883,8 +5883,8 @@ export interface Requests {
    * branch summaries and custom messages become messages. The other formats are messages that the provider's API
    * accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
    * role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
-   * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
-   * not be restored the reference stays in the agents' format; in a provider's format the content is left out.
+   * out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. If a blob cannot
+   * be restored, its reference stays in the agents' format; in a provider's format the content is left out.
    */
   "session/context": { params: ContextParams; result: ContextResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
@@ -5917,7 +5917,7 @@ export interface Requests {
    */
   "session/prepareBranch": { params: PrepareBranchParams; result: PrepareBranchResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /**
-   * Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
+   * Move the leaf to an entry, or before the first one (null). `summary` describes the branch that the leaf leaves.
    *
    * The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
    * summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
@@ -6040,9 +6040,9 @@ export interface Requests {
    * `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
    * overwrites nothing. It does not open the session.
    *
-   * If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
-   * tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
-   * It is not appended in the folders of other programs.
+   * If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. The
+   * entry tells other machines that the session is in use again, so that they restore it instead of deleting it here.
+   * No entry is appended in the folders of other programs.
    */
   "trash/restore": { params: RestoreParams; result: SessionResult; errors: "sessionNotFound" | "alreadyExists" | "idReused" | "sessionDamaged" | "storageFull" | "storageFailed" | "draining" };
   /**
@@ -6257,11 +6257,11 @@ export interface Requests {
   /**
    * Add lines to a session as they are. A session that does not exist is created from `head`.
    *
-   * Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
-   * that the session has are not written again. A line whose id the session has with other content is refused,
-   * unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
-   * others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
-   * line of the session is not at `expected`, nothing is written.
+   * The content of the lines is not checked. They keep their parents, and they determine the leaf. Lines that the
+   * session has are not written again. A line whose id the session has with other content is refused, unless
+   * `superseding` has the id because the sender has several lines with it. A line that is not JSON is refused, too.
+   * The others are written: all of them or, after a crash, none. They are durable when the response is sent. If the
+   * last line of the session is not at `expected`, nothing is written.
    *
    * @experimental
    */
@@ -6378,8 +6378,8 @@ export interface Notifications {
    * Rows of a watched tree changed (`session/watchTree`).
    *
    * The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
-   * and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
-   * of its other rows.
+   * and it is not after the row at `pathEnd`; the sent rows have the present `onPath`, and the client updates its
+   * other rows.
    */
   "session/treeChanged": { params: TreeChangedNote };
   /** A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew. */

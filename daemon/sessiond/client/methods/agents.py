@@ -49,10 +49,10 @@ class AgentsMethods(Methods):
         Method `agent/follow`, experimental.
 
         Args:
-            agents: Their names; this or `all`. At most 100 items.
+            agents: Names of agents; this or `all`. At most 100 items.
             all: Follow all agents that sessiond can read and that have sessions here.
             environment: HOME and the variables that `agent/list` names, as the client has them: the folders
-                that they tell are followed, too, and are written to `agents.folders` of the configuration
+                that they name are followed, too, and are written to `agents.folders` of the configuration
                 file.
             progress: Called with each step of the work.
 
@@ -84,7 +84,7 @@ class AgentsMethods(Methods):
         Method `agent/unfollow`, experimental.
 
         Args:
-            agents: Their names; this or `all`. At most 100 items.
+            agents: Names of agents; this or `all`. At most 100 items.
             all: Unfollow all agents.
 
         Returns:

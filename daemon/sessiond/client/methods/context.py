@@ -33,8 +33,8 @@ class ContextMethods(Methods):
         that the provider's API accepts: what it would refuse (a tool call without its result, an aborted
         turn, two turns of one role) is left out, completed or joined. `explain` gives, for every entry of the
         path, the reason why it is in or out. Images and cut texts that are stored as blobs are restored
-        unless `resolve_blobs` is false. Of a blob that could not be restored the reference stays in the
-        agents' format; in a provider's format the content is left out.
+        unless `resolve_blobs` is false. If a blob cannot be restored, its reference stays in the agents'
+        format; in a provider's format the content is left out.
 
         Method `session/context`.
 
@@ -264,7 +264,7 @@ class ContextMethods(Methods):
         progress: OnProgress | None = None,
         command_id: str | None = None,
     ) -> t.BranchResult:
-        """Move the leaf to an entry, or with None before the first.
+        """Move the leaf to an entry, or before the first one (None).
 
         `summary` describes the branch that the leaf leaves.
 

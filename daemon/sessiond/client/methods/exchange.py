@@ -148,7 +148,7 @@ class ExchangeMethods(Methods):
             agent: The name of an agent; default: its own. 1 to 128 characters.
             leaf_id: The last entry of the path; default: the leaf. 1 to 64 characters.
             cwd: The folder to resume in; default: the folder of the session. 1 to 4096 characters.
-            env: Variables of the client that tell where agents keep their sessions, such as `HOME` and
+            env: Variables of the client that say where agents keep their sessions, such as `HOME` and
                 `CODEX_HOME`; others are ignored; default: those of the server.
 
         Returns:

@@ -67,7 +67,7 @@ class ProcessMethods(Methods):
         Args:
             paths: Absolute paths. At most 10000 items.
             fix: Repair what can be repaired safely.
-            findings_per_kind: The most findings of one kind and severity that are listed. 1 to 1000.
+            findings_per_kind: Maximum number of listed findings of one kind and severity. 1 to 1000.
             secrets: Look for secrets only.
             progress: Called with each step of the work.
 

@@ -65,8 +65,8 @@ class RetentionMethods(Methods):
         one. The server overwrites nothing. It does not open the session.
 
         If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the
-        session has. It tells other machines that the session is in use again, so that they restore it, too,
-        instead of deleting it here. It is not appended in the folders of other programs.
+        session has. The entry tells other machines that the session is in use again, so that they restore it
+        instead of deleting it here. No entry is appended in the folders of other programs.
 
         Method `trash/restore`.
 

@@ -32,7 +32,7 @@ class SessionMethods(Methods):
 
         The session is a draft session until its first assistant message or its first update of the working
         state. A draft session is as durable as any other and is not listed by default. `id` may be 8 to 128
-        characters of `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An
+        characters of `[A-Za-z0-9_-]`, the first one a letter or digit; the default is a new UUID4. An
         `ephemeral` session is kept in memory only. A `title` is stored in the header and in a first entry of
         type `session_info`, which pi reads. The header names the parent, if one is given, as it does in a
         fork.
@@ -274,8 +274,8 @@ class SessionMethods(Methods):
     ) -> t.ResolveResult:
         """Find the sessions whose id is, or begins with, a text that a person typed.
 
-        If no session has such an id, those are found that were read from a session of an agent with such an
-        id.
+        If no session has such an id, the result has the sessions that were read from an agent's session with
+        such an id.
 
         Other methods take full ids only. A client that lets people type ids calls this method first, and
         sends an id of the result. A `query` of fewer than 4 characters matches full ids only.

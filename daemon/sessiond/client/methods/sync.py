@@ -60,7 +60,7 @@ class SyncMethods(Methods):
 
         Args:
             session_id: The id of the session. 1 to 128 characters.
-            trash_id: Read the session with this id there. 1 to 64 characters.
+            trash_id: Read the session with this id in the trash. 1 to 64 characters.
             after: Begin after this line. At least 0.
             limit: Maximum number of lines. 1 to 50000.
 
@@ -99,7 +99,7 @@ class SyncMethods(Methods):
 
         Args:
             session_id: The id of the session. 1 to 128 characters.
-            trash_id: Read the session with this id there. 1 to 64 characters.
+            trash_id: Read the session with this id in the trash. 1 to 64 characters.
             seqs: These lines, ascending; default: all lines. At most 50000 items.
             after: Begin after this line. At least 0.
             limit_bytes: About this many bytes. 1 to 16777216.
@@ -135,10 +135,10 @@ class SyncMethods(Methods):
     ) -> t.SyncPutResult:
         """Add lines to a session as they are. A session that does not exist is created from `head`.
 
-        Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines
-        say. Lines that the session has are not written again. A line whose id the session has with other
-        content is refused, unless `superseding` has the id because the sender has several lines with it. So
-        is a line that is not JSON. The others are written: all of them or, after a crash, none. They are
+        The content of the lines is not checked. They keep their parents, and they determine the leaf. Lines
+        that the session has are not written again. A line whose id the session has with other content is
+        refused, unless `superseding` has the id because the sender has several lines with it. A line that is
+        not JSON is refused, too. The others are written: all of them or, after a crash, none. They are
         durable when the response is sent. If the last line of the session is not at `expected`, nothing is
         written.
 
@@ -151,7 +151,7 @@ class SyncMethods(Methods):
             cwd: The working directory of a new session; default: that of `head`. At most 4096 characters.
             is_draft: Whether a new session is a draft session.
             expected: The position of the last line when the sender compared the session.
-            superseding: Ids of which the sender has several lines. At most 10000 items.
+            superseding: Ids that several lines of the sender have. At most 10000 items.
 
         Returns:
             The results for the lines.

@@ -18,11 +18,11 @@ class AgentListParams(Params, frozen=True):
 
 
 class AgentProblem(Wire, frozen=True):
-    """A file or folder of an agent that is not read, or not as it is."""
+    """A file or folder of an agent that is not read, or not completely."""
 
     path: str  # the absolute path
     message: str  # the problem, as a sentence
-    line: int | None = None  # the first line with the problem, 1-based; null if it is none of a line
+    line: int | None = None  # the first line with the problem, 1-based; null if it concerns no line
     advice: str = ""  # how to solve it
 
 
@@ -48,10 +48,10 @@ class AgentInfo(Wire, frozen=True):
     last_written_at: str | None  # when the newest of them was written (ISO 8601); null without files
     session_count: int  # the number of sessions here that came from these files
     stored_bytes: int  # the size of these sessions here, with their blobs
-    waiting_count: int  # the number of them that are still to be read, if it is followed
-    queued_count: int  # the number of them that were to be read at the last check of all files
+    waiting_count: int  # files or sessions that are still to be read, if it is followed
+    queued_count: int  # files or sessions to be read at the last check of all files
     not_understood: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds
-    problems: list[AgentProblem]  # files and databases that are not read, or not as they are: the first 20
+    problems: list[AgentProblem]  # files and databases that are not read completely: the first 20
     problem_count: int  # the number of all these files
     failure: str | None = None  # why it cannot be followed at present, although `isFollowed` is true
 
@@ -61,7 +61,7 @@ class AgentListResult(Wire, frozen=True):
 
     agents: list[AgentInfo]  # also agents that are not on this machine
     user_home: str | None = None  # the home folder below which the daemon looks for agents
-    idle_exit_ms: int | None = None  # the daemon ends after so long without clients; null: it does not
+    idle_exit_ms: int | None = None  # how long the daemon runs without clients; null: no limit
 
 
 class AgentFollowParams(Params, frozen=True):
@@ -72,9 +72,9 @@ class AgentFollowParams(Params, frozen=True):
     receives progress, and the response follows when all files are read. A cancellation then ends only the waiting.
     """
 
-    agents: Annotated[list[AgentName], Meta(max_length=100)] | None = None  # their names; this or `all`
+    agents: Annotated[list[AgentName], Meta(max_length=100)] | None = None  # names of agents; this or `all`
     all: bool = False  # follow all agents that sessiond can read and that have sessions here
-    # HOME and the variables that `agent/list` names, as the client has them: the folders that they tell are followed,
+    # HOME and the variables that `agent/list` names, as the client has them: the folders that they name are followed,
     # too, and are written to `agents.folders` of the configuration file
     environment: (
         Annotated[dict[VariableName, Annotated[str, Meta(max_length=4096)]], Meta(max_length=100)] | None
@@ -91,7 +91,7 @@ class AgentFollowResult(Wire, frozen=True):
 class AgentUnfollowParams(Params, frozen=True):
     """Stop following agents. Their sessions here stay."""
 
-    agents: Annotated[list[AgentName], Meta(max_length=100)] | None = None  # their names; this or `all`
+    agents: Annotated[list[AgentName], Meta(max_length=100)] | None = None  # names of agents; this or `all`
     all: bool = False  # unfollow all agents
 
 

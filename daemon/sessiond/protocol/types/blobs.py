@@ -71,7 +71,7 @@ class MissingBlob(Wire, frozen=True):
 class BlobCollectResult(Wire, frozen=True):
     """The blobs that were moved to the trash or with `dryRun` would be, and those that stay."""
 
-    removed: list[BlobInfo]  # the first 1,000 of them
+    removed: list[BlobInfo]  # the first 1,000 of these blobs
     removed_count: int  # their number
     removed_bytes: int  # their size
     kept_count: int  # the number of blobs that stay

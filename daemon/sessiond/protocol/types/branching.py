@@ -48,7 +48,7 @@ class PrepareBranchResult(Wire, frozen=True):
 
 
 class BranchParams(Params, frozen=True):
-    """Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
+    """Move the leaf to an entry, or before the first one (null). `summary` describes the branch that the leaf leaves.
 
     The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
     summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,

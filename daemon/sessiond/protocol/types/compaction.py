@@ -87,12 +87,12 @@ class PrepareCompactionResult(Wire, frozen=True):
     entry_ids_to_summarize: list[
         str
     ]  # in path order, so at most the whole path; the beginning of a turn that is cut comes last
-    turn_prefix_ids: list[str]  # those of them that begin the turn whose rest stays
+    turn_prefix_ids: list[str]  # entries to summarize of a turn whose rest stays
     split_turn: bool  # whether the cut is inside a turn
     previous_summary: str | None  # the summary of the previous compaction
     file_operations: FileOperations  # the files that these entries used
     tokens_before: int  # tokens of the context now
-    tokens_after: int  # of the entries that stay, without the summary
+    tokens_after: int  # tokens of the entries that stay, without the summary
     prompt: str | None  # the complete input of a summarizer, as text; null without a cut
     settings: CompactionSettings  # the settings of this preparation
 

@@ -16,8 +16,8 @@ class ContextParams(Params, frozen=True):
     branch summaries and custom messages become messages. The other formats are messages that the provider's API
     accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
     role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
-    out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
-    not be restored the reference stays in the agents' format; in a provider's format the content is left out.
+    out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. If a blob cannot
+    be restored, its reference stays in the agents' format; in a provider's format the content is left out.
     """
 
     session_id: SessionId  # the full id of the session
@@ -28,7 +28,7 @@ class ContextParams(Params, frozen=True):
 
 
 class Explained(Wire, frozen=True):
-    """The fate of one entry of the path, and the reason."""
+    """Whether one entry of the path is in the context, and why."""
 
     entry_id: str  # the entry
     type: str  # its type
@@ -68,4 +68,4 @@ class ContextResult(Wire, frozen=True):
         default_factory=list
     )  # hashes of blobs that could not be restored
     message_count: int = 0  # user and assistant messages on all branches
-    off_path_count: int = 0  # those of them that are not on the path to the leaf
+    off_path_count: int = 0  # messages that are not on the path to the leaf

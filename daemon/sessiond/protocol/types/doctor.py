@@ -28,7 +28,7 @@ class DoctorParams(Params, frozen=True):
     paths: Annotated[list[str], Meta(max_length=10_000)] = msgspec.field(
         default_factory=list
     )  # absolute paths
-    # the most findings of one kind and severity that are listed
+    # maximum number of listed findings of one kind and severity
     findings_per_kind: Annotated[int, Meta(ge=1, le=1_000)] = 100
     secrets: bool = False  # look for secrets only
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
@@ -65,7 +65,7 @@ class FindingCount(Wire, frozen=True):
     kind: Annotated[str, opened("FindingKind")]  # the kind
     severity: Annotated[str, opened("FindingSeverity")]  # the severity
     count: int  # the number of findings
-    fixed_count: int  # the number of them that were repaired
+    fixed_count: int  # the number of repaired findings
 
 
 class Examined(Wire, frozen=True):

@@ -34,7 +34,7 @@ class ImportParams(Params, frozen=True):
 
 
 class ImportProblem(Wire, frozen=True):
-    """A problem of a source: a line that could not be converted, or another one that concerns the whole file."""
+    """A problem of a source: a line that could not be converted, or a problem of the whole file."""
 
     line: int  # physical line, 1-based; 0 is the whole file
     message: str  # the reason, as a sentence
@@ -48,7 +48,7 @@ class ImportedSession(Wire, frozen=True):
     session_id: str  # the session that has its content
     status: Annotated[str, opened("ImportStatus")]  # the result of the import
     title: str | None  # the title of the session
-    is_draft: bool  # true if it has no answer: it is not listed by default
+    is_draft: bool  # true for a session without an answer: not listed by default
     added_count: int  # the number of entries that were added
     converted_lines: dict[str, int]  # converted lines by the type of their entry: the 100 most frequent types
     preserved_lines: dict[str, int]  # lines that are stored unchanged, by kind: the 100 most frequent kinds
@@ -135,9 +135,7 @@ class ExportResult(Wire, frozen=True):
     # true if the rules for the keys of most providers are not installed, so that only common kinds are found
     redaction_incomplete: bool = False
     message_count: int = 0  # user and assistant messages on all branches
-    off_path_count: int = (
-        0  # those of them that the output leaves out, because they are not on the path to the leaf
-    )
+    off_path_count: int = 0  # messages that the output omits because they are not on the path to the leaf
 
 
 class ResumeParams(Params, frozen=True):
@@ -159,7 +157,7 @@ class ResumeParams(Params, frozen=True):
     )
     leaf_id: EntryId | UnsetType = UNSET  # the last entry of the path; default: the leaf
     cwd: Path | None = None  # the folder to resume in; default: the folder of the session
-    # variables of the client that tell where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are
+    # variables of the client that say where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are
     # ignored; default: those of the server
     env: Annotated[dict[str, str], Meta(max_length=10_000)] | None = None
 
@@ -180,4 +178,4 @@ class ResumeResult(Wire, frozen=True):
     losses: list[Loss]  # content that the format of the agent cannot hold: at most 1,000 kinds
     import_argv: list[str] | None  # the command to run first; null if none is needed
     message_count: int = 0  # user and assistant messages on all branches
-    off_path_count: int = 0  # those of them that are not on the path to the entry where the agent goes on
+    off_path_count: int = 0  # messages that are not on the path that the agent continues

@@ -153,7 +153,7 @@ class HelloResult(Wire, frozen=True):
     protocol_version: int  # the newest version that both sides support
     server_id: str  # identifies the home of the daemon; durable, and the `serverId` of an `origin`
     epoch: str  # changes at each start of the daemon
-    client_id: str  # the id of this client, with a suffix if another client has the one that it asked for
+    client_id: str  # the id of this client, with a suffix if another client has the requested id
     methods: list[str]  # all methods of the server; at most 1,000
     notifications: list[str]  # all notifications that the server may send; at most 1,000
     experimental: list[str]  # methods that may still change in an incompatible way; at most 1,000

@@ -55,7 +55,7 @@ class HistoryImportParams(Params, frozen=True):
 class HistoryImportResult(Wire, frozen=True):
     """How many of the prompts were added."""
 
-    added_count: int  # those that the history did not have
+    added_count: int  # prompts that the history did not have
 
 
 class HistoryListParams(Params, frozen=True):
@@ -106,5 +106,5 @@ class HistoryDeleteParams(Params, frozen=True):
 class HistoryDeleteResult(Wire, frozen=True):
     """The prompts that were removed."""
 
-    deleted_ids: list[str]  # those of `promptIds` that were in the history; at most 1,000
+    deleted_ids: list[str]  # ids of `promptIds` that were in the history; at most 1,000
     duplicate: bool = False  # an earlier request with this `commandId` took effect

@@ -25,7 +25,9 @@ class ListFilter(Params, frozen=True):
 class ListPosition(Params, frozen=True):
     """A position in the changes of the session list. The client knows every change up to and including it."""
 
-    epoch: Annotated[str, Meta(min_length=1, max_length=128)]  # of the daemon that counts the changes
+    epoch: Annotated[
+        str, Meta(min_length=1, max_length=128)
+    ]  # the epoch of the daemon that counts the changes
     position: Annotated[int, Meta(ge=0)]  # from an earlier result or notification
 
 

@@ -47,9 +47,9 @@ class RestoreParams(Params, frozen=True):
     `sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
     overwrites nothing. It does not open the session.
 
-    If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
-    tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
-    It is not appended in the folders of other programs.
+    If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. The
+    entry tells other machines that the session is in use again, so that they restore it instead of deleting it here.
+    No entry is appended in the folders of other programs.
     """
 
     session_id: SessionId | None = None  # the full id of the session; this or `trashId`
@@ -117,7 +117,7 @@ class PurgeParams(Params, frozen=True):
 class PurgeResult(Wire, frozen=True):
     """The sessions that were removed permanently, or with `dryRun` would be."""
 
-    purged: list[TrashedSession]  # the first 1,000 of them
+    purged: list[TrashedSession]  # the first 1,000 of these sessions
     purged_count: int  # their number
     truncated: bool  # true if `purged` does not have all of them
     purged_bytes: int  # the size of their files
@@ -162,9 +162,9 @@ class SkippedSession(Wire, frozen=True):
 class CleanupResult(Wire, frozen=True):
     """The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay."""
 
-    removed: list[CleanedSession]  # the first 1,000 of them
+    removed: list[CleanedSession]  # the first 1,000 of these sessions
     removed_count: int  # their number
-    skipped: list[SkippedSession]  # the first 1,000 of them
+    skipped: list[SkippedSession]  # the first 1,000 of these sessions
     skipped_count: int  # their number
     truncated: bool  # true if `removed` or `skipped` does not have all of them
     kept_count: int  # the number of considered sessions that stay, with the skipped ones

@@ -51,7 +51,7 @@ class StatusResult(Wire, frozen=True):
     client_count: int  # attached clients, including the one that asks
     # open sessions that accept no writes; at most 100
     blocked_sessions: list[BlockedSession]
-    blocked_session_count: int  # all of them
+    blocked_session_count: int  # the number of all these sessions
     lsp_loaded: bool  # an LSP client was connected since the start
     free_bytes: int | None  # writable bytes where sessions are stored; null if unknown
     low_space: bool  # disk space is so low that writes will soon fail
@@ -60,7 +60,7 @@ class StatusResult(Wire, frozen=True):
     task_count: int | None  # running and waiting tasks in the process
     in_flight_count: int | None  # requests in flight of all clients
     held_bytes: int | None  # size of these requests and of large incoming messages
-    queued_bytes: int | None  # sent to clients, and not read by them yet
+    queued_bytes: int | None  # bytes that clients have not read yet
     user_home: str | None = None  # the home folder of the user, as the daemon has it
     # parts that work in the background and ended with an error in the last ten minutes of their work
     failed_tasks: list[FailedTask] = msgspec.field(default_factory=list)
@@ -79,10 +79,10 @@ class ClientInfo(Wire, frozen=True):
     connected_at: str  # ISO 8601, UTC
     framing: Annotated[str, opened("Framing")]  # how its messages are delimited
     session_ids: list[str]  # sessions that it has opened and not closed; at most 1,000
-    session_count: int  # the number of all of them
+    session_count: int  # the number of all these sessions
     subscribed_session_ids: list[str]  # sessions that it is subscribed to; at most 1,000
-    subscription_count: int  # the number of all of them
-    queued_bytes: int  # sent to it, and not read by it yet
+    subscription_count: int  # the number of all these sessions
+    queued_bytes: int  # bytes that it has not read yet
     terminal: Terminal | None = None  # the terminal that it declared
     summarizes: bool = False  # answers `client/summarize`
 

@@ -31,7 +31,7 @@ class CreateParams(Params, frozen=True):
 
     The session is a draft session until its first assistant message or its first update of the working state. A draft
     session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
-    `[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
+    `[A-Za-z0-9_-]`, the first one a letter or digit; the default is a new UUID4. An `ephemeral` session is
     kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
     The header names the parent, if one is given, as it does in a fork.
     """
@@ -108,7 +108,7 @@ class ContinueParams(Params, frozen=True):
 
     @property
     def binds(self) -> bool:
-        """Whether the terminal gets a breadcrumb and a hold."""
+        """Whether the server writes a breadcrumb and a hold for the terminal."""
         return self.create if self.bind is None else self.bind
 
 
@@ -220,10 +220,10 @@ class ListResult(Wire, frozen=True):
     previous_cursor: str | None  # the cursor of the previous page; null on the first page
     problems: list[ListProblem]  # files that could not be read, at most 100
     epoch: str  # as in the handshake
-    position: int  # of the last change that the page contains
+    position: int  # the position of the last change that the page contains
     removed: list[str]  # with `changedAfter`, on the first page: changed sessions that are not in the list
     lineages: dict[str, list[LineageStep]] | UnsetType = (
-        UNSET  # with `foldLineages`, the sessions in place of which one is listed
+        UNSET  # with `foldLineages`, the sessions that a listed one stands for
     )
     unread_count: int | UnsetType = (
         UNSET  # on the first page: files of followed agents that the server has not read yet, if there are any
@@ -239,7 +239,7 @@ class InfoParams(Params, frozen=True):
 class ResolveParams(Params, frozen=True):
     """Find the sessions whose id is, or begins with, a text that a person typed.
 
-    If no session has such an id, those are found that were read from a session of an agent with such an id.
+    If no session has such an id, the result has the sessions that were read from an agent's session with such an id.
 
     Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
     the result. A `query` of fewer than 4 characters matches full ids only.

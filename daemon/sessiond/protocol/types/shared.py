@@ -113,7 +113,7 @@ class SessionOrigin(Wire, frozen=True):
     lineage: list[LineageStep] | UnsetType = (
         UNSET  # the sessions that it goes on from, first to last; absent if none
     )
-    # since the last message, no process of the agent has the session; false: one has it, or nothing tells
+    # since the last message, no process of the agent has the session; false: one has it, or it is not known
     ended: bool = False
     missing_history: MissingHistory | UnsetType = UNSET  # absent if the history is whole
 

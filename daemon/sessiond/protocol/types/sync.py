@@ -35,7 +35,7 @@ class SyncPosition(Wire, frozen=True):
     is_draft: bool  # whether it is a draft session
     tags: list[str]  # its tags
     agent: str | None  # the agent whose session it was read from
-    trash_id: str | None  # the id in the trash, for a session there
+    trash_id: str | None  # the id of a session in the trash
     problem: str | None  # why it cannot be synchronized, as a sentence; null if it can
 
 
@@ -69,7 +69,7 @@ class SyncIdsParams(Params, frozen=True):
 
     session_id: SessionId  # the id of the session
     trash_id: Annotated[str, Meta(min_length=1, max_length=64)] | None = (
-        None  # read the session with this id there
+        None  # read the session with this id in the trash
     )
     after: Seq = 0  # begin after this line
     limit: Annotated[int, Meta(ge=1, le=50_000)] = 20_000  # maximum number of lines
@@ -99,7 +99,7 @@ class SyncLinesParams(Params, frozen=True):
 
     session_id: SessionId  # the id of the session
     trash_id: Annotated[str, Meta(min_length=1, max_length=64)] | None = (
-        None  # read the session with this id there
+        None  # read the session with this id in the trash
     )
     seqs: Annotated[list[Seq], Meta(max_length=50_000)] | None = (
         None  # these lines, ascending; default: all lines
@@ -119,11 +119,11 @@ class SyncLinesResult(Wire, frozen=True):
 class SyncPutParams(Params, frozen=True):
     """Add lines to a session as they are. A session that does not exist is created from `head`.
 
-    Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
-    that the session has are not written again. A line whose id the session has with other content is refused,
-    unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
-    others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
-    line of the session is not at `expected`, nothing is written.
+    The content of the lines is not checked. They keep their parents, and they determine the leaf. Lines that the
+    session has are not written again. A line whose id the session has with other content is refused, unless
+    `superseding` has the id because the sender has several lines with it. A line that is not JSON is refused, too.
+    The others are written: all of them or, after a crash, none. They are durable when the response is sent. If the
+    last line of the session is not at `expected`, nothing is written.
     """
 
     session_id: SessionId  # the id of the session
@@ -133,7 +133,7 @@ class SyncPutParams(Params, frozen=True):
     is_draft: bool = False  # whether a new session is a draft session
     expected: After | None = None  # the position of the last line when the sender compared the session
     superseding: Annotated[list[EntryId], Meta(max_length=10_000)] | None = (
-        None  # ids of which the sender has several lines
+        None  # ids that several lines of the sender have
     )
 
 

@@ -56,8 +56,8 @@ class TreeChangedNote(Wire, frozen=True):
     """Rows of a watched tree changed (`session/watchTree`).
 
     The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
-    and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
-    of its other rows.
+    and it is not after the row at `pathEnd`; the sent rows have the present `onPath`, and the client updates its
+    other rows.
     """
 
     watch_id: str  # the id of the watch

@@ -44,7 +44,7 @@ class UsageTokens(Wire, frozen=True):
     output: int  # tokens of answers, including those of reasoning
     cache_read: int  # tokens of prompts that were read from a cache
     cache_write: int  # tokens of prompts that were written to a cache
-    reasoning: int  # those of `output` that are reasoning, as far as agents record them
+    reasoning: int  # the part of `output` that is reasoning, if agents record it
     total: int  # `input`, `output`, `cacheRead` and `cacheWrite`
 
 
@@ -71,7 +71,7 @@ class UsageRow(Wire, frozen=True):
 
 
 class UnpricedModel(Wire, frozen=True):
-    """A model of which no price is known."""
+    """A model without a known price."""
 
     model: str  # `provider/model`
     request_count: int  # the number of its requests without a recorded cost

@@ -67,7 +67,7 @@ class PageRow(Wire, frozen=True):
     label: str | None = None  # the label of the entry
     facts: Annotated[list[str], Meta(max_length=10)] = msgspec.field(
         default_factory=list
-    )  # model, tokens, cost, stop reason; of a tool result its lines
+    )  # model, tokens, cost, stop reason; lines of a tool result
     body: str | None = None  # HTML; null for an entry without content for people
     call_ids: list[str] = msgspec.field(default_factory=list)  # the ids of the tool calls in `body`, in order
     result_of: str | None = None  # the id of the tool call that this result answers

@@ -4,7 +4,7 @@
 ---
 ---The session is a draft session until its first assistant message or its first update of the working state. A draft
 ---session is as durable as any other and is not listed by default. `id` may be 8 to 128 characters of
----`[A-Za-z0-9_-]`, of which the first is a letter or digit; the default is a new UUID4. An `ephemeral` session is
+---`[A-Za-z0-9_-]`, the first one a letter or digit; the default is a new UUID4. An `ephemeral` session is
 ---kept in memory only. A `title` is stored in the header and in a first entry of type `session_info`, which pi reads.
 ---The header names the parent, if one is given, as it does in a fork.
 ---@class (exact) sessiond.CreateParams
@@ -85,7 +85,7 @@
 ---@field archived boolean The agent has put the file among its archived sessions.
 ---@field automated boolean A program gave the prompts, such as `claude -p` or `codex exec`, and no person.
 ---@field lineage? sessiond.LineageStep[] The sessions that it goes on from, first to last; absent if none.
----@field ended boolean Since the last message, no process of the agent has the session; false: one has it, or nothing tells.
+---@field ended boolean Since the last message, no process of the agent has the session; false: one has it, or it is not known.
 ---@field missingHistory? sessiond.MissingHistory Absent if the history is whole.
 
 ---A session that was handed over to another agent by `session/resume`.
@@ -194,7 +194,7 @@
 
 ---A position in the changes of the session list. The client knows every change up to and including it.
 ---@class (exact) sessiond.ListPosition
----@field epoch string Of the daemon that counts the changes. 1 to 128 characters.
+---@field epoch string The epoch of the daemon that counts the changes. 1 to 128 characters.
 ---@field position integer From an earlier result or notification. At least 0.
 
 ---One page of sessions.
@@ -212,9 +212,9 @@
 ---@field previousCursor? string The cursor of the previous page; null on the first page.
 ---@field problems sessiond.ListProblem[] Files that could not be read, at most 100.
 ---@field epoch string As in the handshake.
----@field position integer Of the last change that the page contains.
+---@field position integer The position of the last change that the page contains.
 ---@field removed string[] With `changedAfter`, on the first page: changed sessions that are not in the list.
----@field lineages? table<string, sessiond.LineageStep[]> With `foldLineages`, the sessions in place of which one is listed.
+---@field lineages? table<string, sessiond.LineageStep[]> With `foldLineages`, the sessions that a listed one stands for.
 ---@field unreadCount? integer On the first page: files of followed agents that the server has not read yet, if there are any.
 
 ---The summary of a session that a picker shows, and its state at the leaf.
@@ -263,7 +263,7 @@
 
 ---Find the sessions whose id is, or begins with, a text that a person typed.
 ---
----If no session has such an id, those are found that were read from a session of an agent with such an id.
+---If no session has such an id, the result has the sessions that were read from an agent's session with such an id.
 ---
 ---Other methods take full ids only. A client that lets people type ids calls this method first, and sends an id of
 ---the result. A `query` of fewer than 4 characters matches full ids only.
@@ -658,8 +658,8 @@
 ---branch summaries and custom messages become messages. The other formats are messages that the provider's API
 ---accepts: what it would refuse (a tool call without its result, an aborted turn, two turns of one
 ---role) is left out, completed or joined. `explain` gives, for every entry of the path, the reason why it is in or
----out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. Of a blob that could
----not be restored the reference stays in the agents' format; in a provider's format the content is left out.
+---out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. If a blob cannot
+---be restored, its reference stays in the agents' format; in a provider's format the content is left out.
 ---@class (exact) sessiond.ContextParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
@@ -685,14 +685,14 @@
 ---@field explanation? sessiond.Explained[] One row for each entry of the path; null without `explain`.
 ---@field missingBlobs string[] Hashes of blobs that could not be restored.
 ---@field messageCount integer User and assistant messages on all branches.
----@field offPathCount integer Those of them that are not on the path to the leaf.
+---@field offPathCount integer Messages that are not on the path to the leaf.
 
 ---One message of a context.
 ---@class (exact) sessiond.ContextMessage
 ---@field entryId string The entry that it comes from; the first one if several were joined.
 ---@field message table<string, any> The message in the requested format.
 
----The fate of one entry of the path, and the reason.
+---Whether one entry of the path is in the context, and why.
 ---@class (exact) sessiond.Explained
 ---@field entryId string The entry.
 ---@field type string Its type.
@@ -727,12 +727,12 @@
 ---@field reason? sessiond.NoCutReason|string Why there is no cut; null if there is one.
 ---@field firstKeptEntryId? string The first entry that stays; null without a cut.
 ---@field entryIdsToSummarize string[] In path order, so at most the whole path; the beginning of a turn that is cut comes last.
----@field turnPrefixIds string[] Those of them that begin the turn whose rest stays.
+---@field turnPrefixIds string[] Entries to summarize of a turn whose rest stays.
 ---@field splitTurn boolean Whether the cut is inside a turn.
 ---@field previousSummary? string The summary of the previous compaction.
 ---@field fileOperations sessiond.FileOperations The files that these entries used.
 ---@field tokensBefore integer Tokens of the context now.
----@field tokensAfter integer Of the entries that stay, without the summary.
+---@field tokensAfter integer Tokens of the entries that stay, without the summary.
 ---@field prompt? string The complete input of a summarizer, as text; null without a cut.
 ---@field settings sessiond.CompactionSettings The settings of this preparation.
 
@@ -822,7 +822,7 @@
 ---@field resumeAtId? string `entryId`; for a user message, its parent, so that the message can be edited.
 ---@field editorText? string The text of that user message.
 
----Move the leaf to an entry, or with null before the first. `summary` describes the branch that the leaf leaves.
+---Move the leaf to an entry, or before the first one (null). `summary` describes the branch that the leaf leaves.
 ---
 ---The move is a line of the log, so it survives a restart. Nothing is removed. With `summarize`, the server has the
 ---summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
@@ -898,7 +898,7 @@
 ---@field sessionId string The session that has its content.
 ---@field status sessiond.ImportStatus|string The result of the import.
 ---@field title? string The title of the session.
----@field isDraft boolean True if it has no answer: it is not listed by default.
+---@field isDraft boolean True for a session without an answer: not listed by default.
 ---@field addedCount integer The number of entries that were added.
 ---@field convertedLines table<string, integer> Converted lines by the type of their entry: the 100 most frequent types.
 ---@field preservedLines table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
@@ -906,7 +906,7 @@
 ---@field problems sessiond.ImportProblem[] The first 20.
 ---@field problemCount integer The number of all problems.
 
----A problem of a source: a line that could not be converted, or another one that concerns the whole file.
+---A problem of a source: a line that could not be converted, or a problem of the whole file.
 ---@class (exact) sessiond.ImportProblem
 ---@field line integer Physical line, 1-based; 0 is the whole file.
 ---@field message string The reason, as a sentence.
@@ -954,7 +954,7 @@
 ---@field pictureCount integer The number of all these files.
 ---@field redactionIncomplete boolean True if the rules for the keys of most providers are not installed, so that only common kinds are found.
 ---@field messageCount integer User and assistant messages on all branches.
----@field offPathCount integer Those of them that the output leaves out, because they are not on the path to the leaf.
+---@field offPathCount integer Messages that the output omits because they are not on the path to the leaf.
 
 ---A field, block or entry that the format cannot represent, and how often it occurs.
 ---@class (exact) sessiond.Loss
@@ -982,7 +982,7 @@
 ---@field agent? string The name of an agent; default: its own. 1 to 128 characters.
 ---@field leafId? string The last entry of the path; default: the leaf. 1 to 64 characters.
 ---@field cwd? string The folder to resume in; default: the folder of the session. 1 to 4096 characters.
----@field env? table<string, string> Variables of the client that tell where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are ignored; default: those of the server.
+---@field env? table<string, string> Variables of the client that say where agents keep their sessions, such as `HOME` and `CODEX_HOME`; others are ignored; default: those of the server.
 
 ---The session of an agent, and how it is resumed.
 ---
@@ -998,7 +998,7 @@
 ---@field losses sessiond.Loss[] Content that the format of the agent cannot hold: at most 1,000 kinds.
 ---@field importArgv? string[] The command to run first; null if none is needed.
 ---@field messageCount integer User and assistant messages on all branches.
----@field offPathCount integer Those of them that are not on the path to the entry where the agent goes on.
+---@field offPathCount integer Messages that are not on the path that the agent continues.
 
 ---Label an entry. An absent or empty `label` removes the label.
 ---@class (exact) sessiond.LabelParams
@@ -1132,9 +1132,9 @@
 
 ---The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay.
 ---@class (exact) sessiond.CleanupResult
----@field removed sessiond.CleanedSession[] The first 1,000 of them.
+---@field removed sessiond.CleanedSession[] The first 1,000 of these sessions.
 ---@field removedCount integer Their number.
----@field skipped sessiond.SkippedSession[] The first 1,000 of them.
+---@field skipped sessiond.SkippedSession[] The first 1,000 of these sessions.
 ---@field skippedCount integer Their number.
 ---@field truncated boolean True if `removed` or `skipped` does not have all of them.
 ---@field keptCount integer The number of considered sessions that stay, with the skipped ones.
@@ -1187,9 +1187,9 @@
 ---`sessionId` selects the session that was deleted last under this full id. `trashId` selects exactly one. The server
 ---overwrites nothing. It does not open the session.
 ---
----If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. It
----tells other machines that the session is in use again, so that they restore it, too, instead of deleting it here.
----It is not appended in the folders of other programs.
+---If the store takes part in syncs, the server then appends a `leaf` entry with the leaf that the session has. The
+---entry tells other machines that the session is in use again, so that they restore it instead of deleting it here.
+---No entry is appended in the folders of other programs.
 ---@class (exact) sessiond.RestoreParams
 ---@field sessionId? string The full id of the session; this or `trashId`. 1 to 128 characters.
 ---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
@@ -1211,7 +1211,7 @@
 
 ---The sessions that were removed permanently, or with `dryRun` would be.
 ---@class (exact) sessiond.PurgeResult
----@field purged sessiond.TrashedSession[] The first 1,000 of them.
+---@field purged sessiond.TrashedSession[] The first 1,000 of these sessions.
 ---@field purgedCount integer Their number.
 ---@field truncated boolean True if `purged` does not have all of them.
 ---@field purgedBytes integer The size of their files.
@@ -1382,7 +1382,7 @@
 ---@field role? string The role of a message.
 ---@field timestamp? string ISO 8601, UTC, as the entry has it.
 ---@field label? string The label of the entry.
----@field facts string[] Model, tokens, cost, stop reason; of a tool result its lines. At most 10 items.
+---@field facts string[] Model, tokens, cost, stop reason; lines of a tool result. At most 10 items.
 ---@field body? string HTML; null for an entry without content for people.
 ---@field callIds string[] The ids of the tool calls in `body`, in order.
 ---@field resultOf? string The id of the tool call that this result answers.
@@ -1492,7 +1492,7 @@
 
 ---How many of the prompts were added.
 ---@class (exact) sessiond.HistoryImportResult
----@field addedCount integer Those that the history did not have.
+---@field addedCount integer Prompts that the history did not have.
 
 ---Remove prompts from the history permanently. The entries of sessions are unchanged.
 ---
@@ -1504,7 +1504,7 @@
 
 ---The prompts that were removed.
 ---@class (exact) sessiond.HistoryDeleteResult
----@field deletedIds string[] Those of `promptIds` that were in the history; at most 1,000.
+---@field deletedIds string[] Ids of `promptIds` that were in the history; at most 1,000.
 ---@field duplicate boolean An earlier request with this `commandId` took effect.
 
 ---Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once.
@@ -1542,7 +1542,7 @@
 
 ---The blobs that were moved to the trash or with `dryRun` would be, and those that stay.
 ---@class (exact) sessiond.BlobCollectResult
----@field removed sessiond.BlobInfo[] The first 1,000 of them.
+---@field removed sessiond.BlobInfo[] The first 1,000 of these blobs.
 ---@field removedCount integer Their number.
 ---@field removedBytes integer Their size.
 ---@field keptCount integer The number of blobs that stay.
@@ -1587,7 +1587,7 @@
 ---@class (exact) sessiond.AgentListResult
 ---@field agents sessiond.AgentInfo[] Also agents that are not on this machine.
 ---@field userHome? string The home folder below which the daemon looks for agents.
----@field idleExitMs? integer The daemon ends after so long without clients; null: it does not.
+---@field idleExitMs? integer How long the daemon runs without clients; null: no limit.
 
 ---One agent.
 ---@class (exact) sessiond.AgentInfo
@@ -1608,18 +1608,18 @@
 ---@field lastWrittenAt? string When the newest of them was written (ISO 8601); null without files.
 ---@field sessionCount integer The number of sessions here that came from these files.
 ---@field storedBytes integer The size of these sessions here, with their blobs.
----@field waitingCount integer The number of them that are still to be read, if it is followed.
----@field queuedCount integer The number of them that were to be read at the last check of all files.
+---@field waitingCount integer Files or sessions that are still to be read, if it is followed.
+---@field queuedCount integer Files or sessions to be read at the last check of all files.
 ---@field notUnderstood table<string, integer> Lines that are stored unchanged, by kind: the 100 most frequent kinds.
----@field problems sessiond.AgentProblem[] Files and databases that are not read, or not as they are: the first 20.
+---@field problems sessiond.AgentProblem[] Files and databases that are not read completely: the first 20.
 ---@field problemCount integer The number of all these files.
 ---@field failure? string Why it cannot be followed at present, although `isFollowed` is true.
 
----A file or folder of an agent that is not read, or not as it is.
+---A file or folder of an agent that is not read, or not completely.
 ---@class (exact) sessiond.AgentProblem
 ---@field path string The absolute path.
 ---@field message string The problem, as a sentence.
----@field line? integer The first line with the problem, 1-based; null if it is none of a line.
+---@field line? integer The first line with the problem, 1-based; null if it concerns no line.
 ---@field advice string How to solve it.
 
 ---Follow agents: import their sessions now, and from then on what they write, as soon as they write it.
@@ -1628,9 +1628,9 @@
 ---first import runs in the background; `agent/list` reports how many files are left. With `workDoneToken`, the client
 ---receives progress, and the response follows when all files are read. A cancellation then ends only the waiting.
 ---@class (exact) sessiond.AgentFollowParams
----@field agents? string[] Their names; this or `all`. At most 100 items.
+---@field agents? string[] Names of agents; this or `all`. At most 100 items.
 ---@field all? boolean Follow all agents that sessiond can read and that have sessions here. Default `false`.
----@field environment? table<string, string> HOME and the variables that `agent/list` names, as the client has them: the folders that they tell are followed, too, and are written to `agents.folders` of the configuration file.
+---@field environment? table<string, string> HOME and the variables that `agent/list` names, as the client has them: the folders that they name are followed, too, and are written to `agents.folders` of the configuration file.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
 ---The agents that are followed now.
@@ -1639,7 +1639,7 @@
 
 ---Stop following agents. Their sessions here stay.
 ---@class (exact) sessiond.AgentUnfollowParams
----@field agents? string[] Their names; this or `all`. At most 100 items.
+---@field agents? string[] Names of agents; this or `all`. At most 100 items.
 ---@field all? boolean Unfollow all agents. Default `false`.
 
 ---Stop following an agent, and move all sessions here that came from its files to the trash.
@@ -1723,7 +1723,7 @@
 ---@field output integer Tokens of answers, including those of reasoning.
 ---@field cacheRead integer Tokens of prompts that were read from a cache.
 ---@field cacheWrite integer Tokens of prompts that were written to a cache.
----@field reasoning integer Those of `output` that are reasoning, as far as agents record them.
+---@field reasoning integer The part of `output` that is reasoning, if agents record it.
 ---@field total integer `input`, `output`, `cacheRead` and `cacheWrite`.
 
 ---Cost in US dollars. `unpricedTokens` are in none of the numbers.
@@ -1733,7 +1733,7 @@
 ---@field estimated number Estimates from list prices, for requests whose agent recorded no cost.
 ---@field unpricedTokens integer The tokens of requests without a recorded cost and without a known price.
 
----A model of which no price is known.
+---A model without a known price.
 ---@class (exact) sessiond.UnpricedModel
 ---@field model string `provider/model`.
 ---@field requestCount integer The number of its requests without a recorded cost.
@@ -1780,7 +1780,7 @@
 ---@field isDraft boolean Whether it is a draft session.
 ---@field tags string[] Its tags.
 ---@field agent? string The agent whose session it was read from.
----@field trashId? string The id in the trash, for a session there.
+---@field trashId? string The id of a session in the trash.
 ---@field problem? string Why it cannot be synchronized, as a sentence; null if it can.
 
 ---A folder of sessions that is in a git repository with a remote.
@@ -1797,7 +1797,7 @@
 ---Return the id, the parent and the hash of each line of a session, in log order, without the header.
 ---@class (exact) sessiond.SyncIdsParams
 ---@field sessionId string The id of the session. 1 to 128 characters.
----@field trashId? string Read the session with this id there. 1 to 64 characters.
+---@field trashId? string Read the session with this id in the trash. 1 to 64 characters.
 ---@field after? integer Begin after this line. At least 0. Default `0`.
 ---@field limit? integer Maximum number of lines. 1 to 50000. Default `20000`.
 
@@ -1820,7 +1820,7 @@
 ---returned, too.
 ---@class (exact) sessiond.SyncLinesParams
 ---@field sessionId string The id of the session. 1 to 128 characters.
----@field trashId? string Read the session with this id there. 1 to 64 characters.
+---@field trashId? string Read the session with this id in the trash. 1 to 64 characters.
 ---@field seqs? integer[] These lines, ascending; default: all lines. At most 50000 items.
 ---@field after? integer Begin after this line. At least 0. Default `0`.
 ---@field limitBytes? integer About this many bytes. 1 to 16777216. Default `4194304`.
@@ -1833,11 +1833,11 @@
 
 ---Add lines to a session as they are. A session that does not exist is created from `head`.
 ---
----Nothing in the lines is judged, and they get no other place: the leaf afterwards is what the lines say. Lines
----that the session has are not written again. A line whose id the session has with other content is refused,
----unless `superseding` has the id because the sender has several lines with it. So is a line that is not JSON. The
----others are written: all of them or, after a crash, none. They are durable when the response is sent. If the last
----line of the session is not at `expected`, nothing is written.
+---The content of the lines is not checked. They keep their parents, and they determine the leaf. Lines that the
+---session has are not written again. A line whose id the session has with other content is refused, unless
+---`superseding` has the id because the sender has several lines with it. A line that is not JSON is refused, too.
+---The others are written: all of them or, after a crash, none. They are durable when the response is sent. If the
+---last line of the session is not at `expected`, nothing is written.
 ---@class (exact) sessiond.SyncPutParams
 ---@field sessionId string The id of the session. 1 to 128 characters.
 ---@field lines string The lines, each with a newline, in base64.
@@ -1845,7 +1845,7 @@
 ---@field cwd? string The working directory of a new session; default: that of `head`. At most 4096 characters.
 ---@field isDraft? boolean Whether a new session is a draft session. Default `false`.
 ---@field expected? sessiond.After The position of the last line when the sender compared the session.
----@field superseding? string[] Ids of which the sender has several lines. At most 10000 items.
+---@field superseding? string[] Ids that several lines of the sender have. At most 10000 items.
 
 ---The results for the lines.
 ---@class (exact) sessiond.SyncPutResult
@@ -1893,7 +1893,7 @@
 ---@field protocolVersion integer The newest version that both sides support.
 ---@field serverId string Identifies the home of the daemon; durable, and the `serverId` of an `origin`.
 ---@field epoch string Changes at each start of the daemon.
----@field clientId string The id of this client, with a suffix if another client has the one that it asked for.
+---@field clientId string The id of this client, with a suffix if another client has the requested id.
 ---@field methods string[] All methods of the server; at most 1,000.
 ---@field notifications string[] All notifications that the server may send; at most 1,000.
 ---@field experimental string[] Methods that may still change in an incompatible way; at most 1,000.
@@ -2014,7 +2014,7 @@
 ---@field openSessionCount integer Sessions that it has loaded.
 ---@field clientCount integer Attached clients, including the one that asks.
 ---@field blockedSessions sessiond.BlockedSession[] Open sessions that accept no writes; at most 100.
----@field blockedSessionCount integer All of them.
+---@field blockedSessionCount integer The number of all these sessions.
 ---@field lspLoaded boolean An LSP client was connected since the start.
 ---@field freeBytes? integer Writable bytes where sessions are stored; null if unknown.
 ---@field lowSpace boolean Disk space is so low that writes will soon fail.
@@ -2023,7 +2023,7 @@
 ---@field taskCount? integer Running and waiting tasks in the process.
 ---@field inFlightCount? integer Requests in flight of all clients.
 ---@field heldBytes? integer Size of these requests and of large incoming messages.
----@field queuedBytes? integer Sent to clients, and not read by them yet.
+---@field queuedBytes? integer Bytes that clients have not read yet.
 ---@field userHome? string The home folder of the user, as the daemon has it.
 ---@field failedTasks sessiond.FailedTask[] Parts that work in the background and ended with an error in the last ten minutes of their work.
 
@@ -2056,10 +2056,10 @@
 ---@field connectedAt string ISO 8601, UTC.
 ---@field framing sessiond.Framing|string How its messages are delimited.
 ---@field sessionIds string[] Sessions that it has opened and not closed; at most 1,000.
----@field sessionCount integer The number of all of them.
+---@field sessionCount integer The number of all these sessions.
 ---@field subscribedSessionIds string[] Sessions that it is subscribed to; at most 1,000.
----@field subscriptionCount integer The number of all of them.
----@field queuedBytes integer Sent to it, and not read by it yet.
+---@field subscriptionCount integer The number of all these sessions.
+---@field queuedBytes integer Bytes that it has not read yet.
 ---@field terminal? sessiond.Terminal The terminal that it declared.
 ---@field summarizes boolean Answers `client/summarize`.
 
@@ -2078,7 +2078,7 @@
 ---@class (exact) sessiond.DoctorParams
 ---@field fix? boolean Repair what can be repaired safely. Default `false`.
 ---@field paths? string[] Absolute paths. At most 10000 items. Default `[]`.
----@field findingsPerKind? integer The most findings of one kind and severity that are listed. 1 to 1000. Default `100`.
+---@field findingsPerKind? integer Maximum number of listed findings of one kind and severity. 1 to 1000. Default `100`.
 ---@field secrets? boolean Look for secrets only. Default `false`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
@@ -2115,7 +2115,7 @@
 ---@field kind sessiond.FindingKind|string The kind.
 ---@field severity sessiond.FindingSeverity|string The severity.
 ---@field count integer The number of findings.
----@field fixedCount integer The number of them that were repaired.
+---@field fixedCount integer The number of repaired findings.
 
 ---The amount of data that was examined.
 ---@class (exact) sessiond.Examined
@@ -2275,8 +2275,8 @@
 ---Rows of a watched tree changed (`session/watchTree`).
 ---
 ---The client applies `changes` in their order, then `labels`. A row is on the path to the leaf if its `indent` is 0
----and it is not after the row at `pathEnd`; the rows that are sent have the `onPath` of now, and the client sets that
----of its other rows.
+---and it is not after the row at `pathEnd`; the sent rows have the present `onPath`, and the client updates its
+---other rows.
 ---@class (exact) sessiond.TreeChangedNote
 ---@field watchId string The id of the watch.
 ---@field sessionId string The id of the session.
