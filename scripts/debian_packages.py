@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 class InstallFailed(Exception):
-    """A program could not be installed."""
+    """Raised when a program cannot be installed."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Mirror:
 def unpack(package: str, suite: str, place: Path) -> Path:
     """Unpack a package with everything that it needs, down to the C library.
 
-    To apt, the place looks like a machine on which nothing is installed, so it fetches everything.
+    For apt, the folder looks like a machine without packages, so apt fetches everything.
 
     Arguments:
         package: The name of the package.
         suite: The name of the Debian release.
-        place: A folder; what is there is removed.
+        place: A folder; its content is removed.
 
     Returns:
         The folder with the files of all packages, as below `/`.
@@ -59,9 +59,9 @@ def unpack(package: str, suite: str, place: Path) -> Path:
         "Dir::Etc::sourceparts": "/dev/null",
         "Dir::Etc::preferencesparts": "/dev/null",
         "Acquire::Languages": "none",
-        "Acquire::Check-Valid-Until": "false",  # mirrors that stand still have a sid that has expired
+        "Acquire::Check-Valid-Until": "false",  # mirrors that are not updated have an expired sid
         "APT::Install-Recommends": "false",
-        "APT::Sandbox::User": "",  # the user who runs this; the usual one may not write below a home
+        "APT::Sandbox::User": "",  # the user who runs this, because the usual user of apt may not write below a home
     }
     private = [
         "apt-get",
@@ -90,7 +90,7 @@ def unpack(package: str, suite: str, place: Path) -> Path:
 
 
 def _mirrors() -> Iterator[Mirror]:
-    """Yield where apt gets packages on this machine. Which mirror has a release is found by asking it."""
+    """Yield the mirrors of apt on this machine. A request to a mirror shows whether it has a release."""
     listed = run(
         ["apt-get", "indextargets", "--format", "$(REPO_URI) $(SOURCESENTRY)", "Created-By: Packages"]
     )
@@ -107,7 +107,7 @@ def _mirrors() -> Iterator[Mirror]:
 
 
 def use_its_own_libraries(program: Path, root: Path) -> None:
-    """Have a program run with the C library it was built with; programs that it starts are not concerned."""
+    """Make a program use the C library that it was built with. This does not affect programs that it starts."""
     loaders = sorted(root.glob("usr/lib*/**/ld-linux*.so.*")) + sorted(root.glob("lib*/**/ld-linux*.so.*"))
     if not loaders:
         raise InstallFailed(f"there is no C library below {root}")

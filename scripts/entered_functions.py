@@ -2,7 +2,7 @@
 
 A daemon of its own reports the functions that are called in it, on whichever thread, between a request and its
 response, or the notification that the request leads to. A request is sent several times; functions that only some of
-them enter are left out, since timers and first loads enter those.
+the repetitions enter are left out, because timers and first loads enter those.
 """
 
 import argparse
@@ -78,7 +78,7 @@ def _named(calls: dict[CodeType, int]) -> Entered:
 def _serve(questions: Connection, home: str) -> None:
     """Run a daemon for a home, in a process of its own, until the process is ended."""
     os.environ["SESSIOND_HOME"] = home
-    os.environ["HOME"] = home  # where the daemon looks for agents
+    os.environ["HOME"] = home  # the folder where the daemon looks for agents
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # its log
     recorder = Recorder()
     threading.Thread(target=recorder.serve, args=(questions,), daemon=True).start()
@@ -91,7 +91,7 @@ def _serve(questions: Connection, home: str) -> None:
 
 @contextmanager
 def a_recorded_daemon() -> Iterator[tuple[Any, Connection, Path]]:
-    """A blocking client of a new daemon, where its recorder is asked, and its home."""
+    """A blocking client of a new daemon, the connection to its recorder, and its home."""
     with tempfile.TemporaryDirectory(prefix="sd-") as home:
         processes = get_context("spawn")
         ours, theirs = processes.Pipe()
@@ -118,7 +118,7 @@ def entered_by(request: Callable[[], object], questions: Connection) -> Entered:
         request()
         questions.send(False)
         rounds.append(questions.recv())
-        time.sleep(0.2)  # until what follows a response is over, such as a sync
+        time.sleep(0.2)  # until the work after a response, such as a sync, is done
     warm = rounds[1:]
     common = set.intersection(*(set(entered) for entered in warm))
     return {name: min(entered[name] for entered in warm) for name in common}
@@ -163,7 +163,7 @@ class Requests:
                 return
 
     def restart_from_leaf(self) -> None:
-        """Take the leaf that other appends have left."""
+        """Use the leaf after the other appends."""
         self._leaf = self._call("info")["session"]["leafId"]
 
     def _call(self, method: str, **params: Any) -> Any:

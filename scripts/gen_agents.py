@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Render what follows from the rows of the agents; `--check` only compares.
+"""Render the files that depend on the rows of the agents; `--check` only compares.
 
 Names that commands and hooks need without importing a row, the formats of the protocol, and the table of
 daemon/agents.md. Run it after each change of a `row.py` in daemon/sessiond/agents: `python scripts/gen_agents.py`.
@@ -23,7 +23,7 @@ READ = {
     "go": "the format of go-sessions.",
     **{agent.dialect: agent.reads for agent in ROWS if agent.dialect is not None and agent.reads},
 }
-"""The formats that are read, with their meanings. The first ones are of no agent, or of two."""
+"""The formats that are read, with their meanings. The first formats belong to no agent, or to two."""
 WRITTEN = {
     "jsonl": "the v3 format of pi and oh-my-pi.",
     "markdown": "a transcript of one path.",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Render daemon/client.md, the reference of the Python client, from its code; `--check` only compares.
 
-Needs nothing but Python. A public name without a docstring, or one of `sessiond.client` that no part has, is an error.
+Needs only Python. A public name without a docstring, or a name of `sessiond.client` that no part has, is an error.
 Run it after scripts/gen_protocol.py, which writes the methods of the asynchronous client.
 """
 
@@ -104,7 +104,7 @@ def described(definition: Function | ast.ClassDef, name: str) -> Iterator[str]:
         yield signature(definition, name)
         yield documentation(definition, name)
         return
-    if name.endswith("Methods"):  # a base of `Daemon`: its methods are found there
+    if name.endswith("Methods"):  # a base of `Daemon`, whose part has its methods
         if name != "Methods":
             yield f"### {documentation(definition, name).partition('.')[0]}"
         name = "Daemon"
@@ -154,7 +154,7 @@ def signature(function: Function, name: str) -> str:
 
 
 def argument_list(arguments: ast.arguments) -> list[str]:
-    """Each argument with its type and default, as it is written."""
+    """Each argument with its type and default, as in the source."""
     positional = arguments.posonlyargs + arguments.args
     defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
     found = [
@@ -173,7 +173,7 @@ def argument(parameter: ast.arg, default: ast.expr | None) -> str:
 
 
 def source(node: ast.AST) -> str:
-    """The code of a part, with the quotes that the project writes."""
+    """The code of a part, with the quotes that the project uses."""
     return ast.unparse(node).replace("'", '"')
 
 
@@ -193,7 +193,7 @@ def documentation(definition: Function | ast.ClassDef, name: str) -> str:
 
 
 def items(lines: list[str]) -> str:
-    """Lines of `name: meaning`, of which indented ones continue the one before, as a list."""
+    """Lines of `name: meaning` as a list. An indented line continues the previous one."""
     found: list[list[str]] = []
     for line in lines:
         if line.startswith(" "):

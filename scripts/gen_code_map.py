@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Render daemon/CODE_MAP.md from the first line of each module; `--check` only compares.
 
-Needs nothing but Python. A file without such a line, or with one that does not end, is an error.
+Needs only Python. A file without such a line, or with a line that does not end with a period, is an error.
 """
 
 import argparse
@@ -33,7 +33,7 @@ ROOMS = (
     "cli",
     "",
 )
-"""In the order in which one reads them; the last is what lies beside the rooms."""
+"""In the order for a reader; the last part has the modules beside the rooms."""
 
 
 def code_map() -> str:
@@ -44,7 +44,7 @@ def code_map() -> str:
 
 
 def room_lines(room: str) -> list[str]:
-    """A heading, what the room is, a line for each file in it, and the same for each of its packages."""
+    """A heading, a description of the room, a line for each of its files, and the same for each of its packages."""
     folder = PACKAGE / room
     if not room:
         return ["## Beside the rooms", "", *file_lines(folder), ""]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write scripts/constraints.txt: the exact versions of all that is installed here for sessiond and its extras.
+"""Write scripts/constraints.txt: the exact versions of all that is installed for sessiond and its extras.
 
 Run it with the Python of `scripts/venv check` with the extras of `scripts/check --all` after the tests have passed.
 `SESSIOND_LOCKED=1 scripts/check` installs these versions instead of the newest that pyproject.toml admits.

@@ -48,7 +48,7 @@ TARGETS: dict[str, Callable[[str, JsonSchema], str]] = {
 
 
 def stale() -> dict[str, tuple[str, str]]:
-    """The targets that are not as they would be rendered: name -> (text now, text as it should be)."""
+    """The targets that are outdated: name -> (present text, rendered text)."""
     document = schema()
     found = {}
     for name, render in TARGETS.items():
@@ -68,7 +68,7 @@ def difference(name: str, present: str, wanted: str) -> str:
 
 
 def keep_released() -> None:
-    """Write the meta model, without texts, as that of this version, in place of that of the last release."""
+    """Replace the meta model of the last release by that of this version, without texts."""
     for former in RELEASED.glob("metaModel-*.json"):
         former.unlink()
     model = {

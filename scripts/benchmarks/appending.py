@@ -42,11 +42,11 @@ LOADS = (
     Load("append synced, batches of 100 entries, 8 clients", "synced", 8, 320, entries=100, depth=4),
 )
 SMOKE_LOADS = (LOADS[0], LOADS[3], LOADS[7])
-"""One of each kind for a quick run: written, synced with history, and batches."""
+"""One measurement of each kind for a quick run: written, synced with history, and batches."""
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Every client appends to the same session, which is where group commit must prove itself."""
+    """Every client appends to the same session, the case that group commit was made for."""
     rounds, part, loads = (1, 8, SMOKE_LOADS) if quick else (5, 1, LOADS)
     rows: list[Row] = []
     with sessiond(folder / "home") as daemon, echo(folder, REPLY_BYTES) as bare, minimal(folder) as least:
@@ -60,7 +60,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 def _throughput(
     daemon: Daemon, bare: Process, least: Process, load: Load, rounds: int, part: int
 ) -> Iterator[Row]:
-    """The rate and costs of one entry; those of the echo server are of one request."""
+    """The rate and the costs of one entry, or of one request of the echo server."""
     ours: list[Outcome] = []
     theirs: list[Outcome] = []
     limits: list[Outcome] = []

@@ -13,7 +13,7 @@ from scripts.benchmarks.report import Row, at_most, duration, middle, sampled
 from scripts.benchmarks.session_files import write_session
 
 _LIMIT = 0.15
-"""Seconds beside those of importing Textual."""
+"""Seconds in addition to those of importing Textual."""
 _SEEN = "◀ leaf".encode()
 _PATIENCE = 30.0
 _EMPTY_APP = """
@@ -37,7 +37,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             path = folder / f"session-{entries}.jsonl"
             write_session(path, f"bench-session-{entries}", entries)
             with daemon.connect() as client:
-                client.call("session/open", {"path": str(path)})  # and it stays open
+                client.call("session/open", {"path": str(path)})  # the session stays open
                 _first_picture(home, path)
                 turns = [
                     (_first_picture(home, path), _loading_textual(), _empty_app(folder))
@@ -105,5 +105,5 @@ def _read_to_the_end(terminal: int) -> None:
     try:
         while os.read(terminal, 1 << 16):
             pass
-    except OSError:  # how Linux says that the other end is closed
+    except OSError:  # Linux reports with this error that the other end is closed
         pass

@@ -9,7 +9,7 @@ from scripts.benchmarks.results import Measured, Results, paths
 
 
 def compared(ours: Results, theirs: Results) -> str:
-    """Return the comparison as a table, then the rows that only one of the runs has, then what else differs."""
+    """Return the comparison as a table, then the rows of only one run, then other differences."""
     mine, other = ours.samples(), theirs.samples()
     heading = (
         "what",
@@ -56,14 +56,14 @@ def _cells(samples: Samples) -> tuple[str, str]:
 
 
 def _change(before: Samples, now: Samples) -> str:
-    """`better` or `worse` if every value of one run is beyond every value of the other; else it may be chance."""
+    """`better` or `worse` if all values of one run are beyond all of the other; else the difference may be chance."""
     if min(len(before.values), len(now.values)) < 2 or (now.low <= before.high and before.low <= now.high):
         return ""
     return "better" if (now.low > before.high) == (now.unit == "/s") else "worse"
 
 
 def _name(path: tuple[str, ...]) -> str:
-    """Without the name of the measurement, which the first text says better."""
+    """The name of the measurement is left out, because the first text describes it better."""
     return ": ".join(path[1:])
 
 

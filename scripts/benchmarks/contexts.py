@@ -121,7 +121,7 @@ def _peer(peer: peers.Peer, path: Path, depth: int, rounds: int) -> Figures:
 
 
 async def _in_process(path: Path, depth: int, rounds: int) -> list[Timed]:
-    """As the hub does it: a session that is open, whose last context is kept."""
+    """Build contexts as the hub does: of an open session, whose last context is kept."""
     store = FileStore(path.parent / "data", path.parent / "state")
     timed: list[Timed] = []
     for _ in range(rounds):

@@ -28,7 +28,7 @@ _STORED_SESSIONS, _ENTRIES = 200, 90
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Compare rates, delays and sizes. Without the server or its driver, one row says that."""
+    """Compare rates, delays and sizes. Without the server or its driver, one row reports that it is missing."""
     sys.path.append(str(ROOT / "tests"))  # the tests' server
     from support import postgres
 
@@ -50,7 +50,7 @@ class _Bench:
     # --- the stores in this process ------------------------------------------------------------------------------
 
     def in_store(self) -> list[Row]:
-        """Synced appends to 64 sessions, each waiting for the one before, and to one session."""
+        """Synced appends to 64 sessions, where each append waits for the previous one, and to one session."""
         rates: dict[str, list[float]] = {"files": [], "database": []}
         single: dict[str, list[float]] = {"files": [], "database": []}
         url = self._server.new_url()
@@ -109,7 +109,7 @@ class _Bench:
     # --- daemons ---------------------------------------------------------------------------------------------------
 
     def through_daemons(self, each: int) -> list[Row]:
-        """The same through the protocol, and how soon a client of another daemon sees an append."""
+        """The same appends through the protocol, and the time until a client of another daemon sees an append."""
         url = self._server.new_url()
         homes = {
             "files": self._folder / "files",
@@ -200,7 +200,7 @@ class _Bench:
 
 
 class _opened:
-    """A store of a kind, for the time of the block."""
+    """A store of this kind, which exists until the block ends."""
 
     def __init__(self, kind: str, url: str, folder: Path) -> None:
         self._kind, self._url, self._folder = kind, url, folder
@@ -261,7 +261,7 @@ def _message(text: str) -> dict[str, Any]:
 
 
 def _opening(daemon: Daemon) -> float:
-    """Return the seconds until a session is open and its newest page of the tree is there."""
+    """Return the seconds until a session is open and the newest page of its tree has arrived."""
     with daemon.connect() as client:
         start = time.perf_counter()
         client.call("session/open", {"sessionId": "bench-long"})

@@ -1,4 +1,4 @@
-"""How many small synced appends the disk can do when every writer has a file of its own.
+"""The number of small synced appends that the disk can do when every writer has its own file.
 
 `python -m scripts.benchmarks.disk_limit FOLDER WRITERS COUNT LINE_BYTES WORKERS` prints the appends per second of all
 writers together. With `processes`, each writer is a process, so that no lock of an interpreter is part of the limit.
@@ -35,7 +35,7 @@ def _rate(folder: Path, writers: int, count: int, line_bytes: int) -> float:
             os._exit(0)
         children.append(child)
     os.close(go)
-    time.sleep(0.2)  # until every writer waits; one that does not yet would only lower the limit
+    time.sleep(0.2)  # until every writer waits; a writer that does not wait yet would only lower the limit
     began = time.perf_counter()
     os.close(start)
     for child in children:
@@ -47,7 +47,7 @@ def _rate(folder: Path, writers: int, count: int, line_bytes: int) -> float:
 def _write(path: Path, go: int, count: int, line: bytes) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.write(file, line)
-    os.fsync(file)  # a file that is there, as a session is
+    os.fsync(file)  # a file that exists, as that of a session does
     os.read(go, 1)  # ends when the parent closes its side
     for _ in range(count):
         os.write(file, line)

@@ -15,9 +15,9 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56708a", "#e69f00")
 """Colors that people with color blindness can tell apart (Okabe and Ito)."""
 SIZE = (8.6, 4.4)
 INK, GRID = "#33383d", "#e3e6e8"
-STYLE: Any = {  # Matplotlib's stubs list every name that a key may have
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "sessiond",  # the same chart gives the same file
+STYLE: Any = {  # the stubs of Matplotlib list every name that a key may have
+    "svg.fonttype": "none",  # text is not converted to paths
+    "svg.hashsalt": "sessiond",  # the same chart always gives the same file
     "font.family": "sans-serif",
     "font.size": 10,
     "text.color": INK,
@@ -27,7 +27,7 @@ STYLE: Any = {  # Matplotlib's stubs list every name that a key may have
     "ytick.color": INK,
 }
 LABEL_GAP = 0.062
-"""The least distance between two labels, as a share of the height."""
+"""The minimum distance between two labels, as a share of the height."""
 
 
 def drawn(chart: Chart) -> bytes:
@@ -81,7 +81,7 @@ def decades(values: Sequence[float]) -> tuple[int, int]:
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Return places in the same order as the wanted ones and at least `gap` apart; too close ones are moved up."""
+    """Return places in the order of the wanted ones and at least `gap` apart; closer ones are moved up."""
     places = list(wanted)
     order = sorted(range(len(wanted)), key=lambda number: wanted[number])
     for below, number in pairwise(order):

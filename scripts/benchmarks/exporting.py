@@ -12,7 +12,7 @@ HTML = 3.0
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Measure exports to a file, with and without the removal of secrets. Their rules are compiled before."""
+    """Measure exports to a file, with and without the removal of secrets. The rules for secrets are compiled before."""
     session = "bench-exporting"
     entries = SMOKE_ENTRIES if quick else ENTRIES
     path = folder / session_name(session)

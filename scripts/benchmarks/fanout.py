@@ -16,7 +16,7 @@ SUBSCRIBERS = 64
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Processor time with 64 readers less that without any, for the same appends, by delivery."""
+    """Processor time with 64 readers minus the time without readers, for the same appends, by delivery."""
     each, rounds = (300, 1) if quick else (1_500, 5)
     costs, appends_cost = [], []
     with sessiond(folder / "home") as daemon:
@@ -37,7 +37,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _append_all(daemon: Daemon, count: int, subscribers: int) -> float:
-    """Seconds of processor time until `count` entries are appended and everybody has received them."""
+    """Seconds of processor time until `count` entries are appended and all subscribers have received them."""
     session = new_session(daemon)
     crowd = Crowd(daemon.socket, session, subscribers)
     try:
@@ -76,7 +76,7 @@ class Crowd:
                 assert isinstance(key.fileobj, socket.socket)
                 data = key.data[0] + key.fileobj.recv(1 << 20)
                 complete = data.rfind(b"Content-Length: ")
-                # Only frames that another follows, or that are whole, are counted; the last may be cut.
+                # Only complete frames are counted: the last one may be cut.
                 header, _, body = data[complete:].partition(b"\r\n\r\n")
                 if body and len(body) == int(header[len(b"Content-Length: ") :]):
                     complete = len(data)

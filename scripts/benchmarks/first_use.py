@@ -14,7 +14,7 @@ from scripts.benchmarks.results import ROOT
 FILES, SMOKE_FILES = 100, 10
 ROUNDS, SMOKE_ROUNDS = 3, 1
 WHOLE = 60.0
-"""Seconds from nothing to the first hit."""
+"""Seconds from the empty home to the first hit."""
 _TIMEOUT = 600
 
 

@@ -34,7 +34,7 @@ _SESSION = "ffffffff-1111-4222-8333-444444444444"
 def measure(folder: Path, *, quick: bool) -> list[Row]:
     """Measure with a private home, in which the agent has long sessions at first, and then many short ones."""
     former = os.environ.get("HOME")
-    os.environ["HOME"] = str(folder / "ada")  # where the daemon looks for agents
+    os.environ["HOME"] = str(folder / "ada")  # the folder where the daemon looks for agents
     os.environ.pop("CLAUDE_CONFIG_DIR", None)
     try:
         return [
@@ -49,7 +49,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _first(folder: Path, count: int, *, idle_seconds: float = _IDLE_SECONDS) -> list[Row]:
-    """The first following of long sessions, and what it takes until the next line of one of them is seen."""
+    """Follow long sessions for the first time, and measure the time until a further line of one is seen."""
     projects = folder / "ada/.claude/projects"
     size = write_transcripts(projects, count)
     report = folder / "holds-of-long"
@@ -84,7 +84,7 @@ def _first(folder: Path, count: int, *, idle_seconds: float = _IDLE_SECONDS) -> 
 
 
 def _many(folder: Path, count: int, *, checks: int) -> list[Row]:
-    """Sessions of two messages: the first following, and checks when none of them has changed."""
+    """Sessions of two messages: the first following, and checks when no session has changed."""
     projects = folder / "ada/.claude/projects"
     for path in projects.rglob("*.jsonl"):
         path.unlink()
@@ -124,7 +124,7 @@ def _many(folder: Path, count: int, *, checks: int) -> list[Row]:
 
 
 def _follow(daemon: Daemon) -> tuple[float, float]:
-    """Follow the agent until all its files are read. Returns the processor time that it took, and that before it."""
+    """Follow the agent until all its files are read. Returns the processor time of this, and that before it."""
     before = daemon.cpu()
     with daemon.connect() as connection:
         connection.call("agent/follow", {"agents": [AGENT], "workDoneToken": "first"})
@@ -161,7 +161,7 @@ def _checked(daemon: Daemon) -> float:
 
 
 def _alone(projects: Path) -> float:
-    """Return the processor time in which a process that does nothing else reads and converts a byte of the files."""
+    """Return the processor time per byte in a process that only reads and converts the files."""
     from sessiond.agents.companions import Companions
     from sessiond.hub.transfer import foreign_files, import_reading
     from sessiond.session.dialects import imported_log
@@ -177,7 +177,7 @@ def _alone(projects: Path) -> float:
 
 
 def _no_blob(_digest: str) -> None:
-    """Find no blob: the transcripts name none."""
+    """Find no blob: the transcripts name no blobs."""
 
 
 def _new_lines(daemon: Daemon, projects: Path) -> tuple[list[float], list[float]]:

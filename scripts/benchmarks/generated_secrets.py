@@ -1,4 +1,4 @@
-"""Secrets as transcripts have them, made by chance: keys of providers, and values that only their place gives away."""
+"""Random secrets as transcripts have them: keys of providers, and values that only their place identifies."""
 
 import base64
 import string
@@ -20,7 +20,7 @@ _BECH32: Final = "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"
 
 @dataclass(frozen=True)
 class Planted:
-    """A secret, the text that has it, and what sort it is."""
+    """A secret, the text that has it, and its sort."""
 
     sort: str
     secret: str
@@ -85,7 +85,7 @@ SHAPED: Final[dict[str, Callable[[Random], str]]] = {
     "Vault": _key("hvs.", 90, _URL),
     "xAI": _key("xai-", 80),
 }  # fmt: skip
-"""Keys that are known by their shape, wherever they stand."""
+"""Keys that are known by their shape, at any place."""
 
 AROUND: Final = (
     "{}", "the key is {}, take it", "It is {}.", "({})", "<{}>", "`{}`", '{{"k": "{}"}}', '\\"{}\\"', "**{}**",
@@ -132,7 +132,7 @@ PLACED: Final[dict[str, tuple[Callable[[Random], str], str]]] = {
     "Mistral": (_key("", 32), "MISTRAL_API_KEY={}\n"),
     "DeepSeek": (_key("sk-", 32, _HEX), "DEEPSEEK_API_KEY={}\n"),
 }  # fmt: skip
-"""Secrets that are known by their place: what each looks like, and the text around it."""
+"""Secrets that are known by their place: the form of each, and the text around it."""
 
 
 def planted(seed: int, rounds: int) -> Iterator[Planted]:

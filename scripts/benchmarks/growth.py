@@ -38,7 +38,7 @@ def charts(folder: Path, *, quick: bool) -> tuple[Chart, ...]:
 
 
 class Curves:
-    """The lines of a chart while they are measured."""
+    """The lines of a chart during the measurement."""
 
     def __init__(self) -> None:
         self._points: dict[str, dict[float, list[float]]] = {}
@@ -48,7 +48,7 @@ class Curves:
         self._points.setdefault(label, {}).setdefault(at, []).append(value)
 
     def chart(self, name: str, title: str, across: str, unit: ChartUnit) -> Chart:
-        """Return what was added, with the points in ascending order."""
+        """Return the added lines, with the points in ascending order."""
         lines = tuple(
             Line(label=label, points=tuple((at, middle(values)) for at, values in sorted(points.items())))
             for label, points in self._points.items()
@@ -103,7 +103,7 @@ def _many_sessions(folder: Path, count: int, times: Curves) -> None:
 
 @contextmanager
 def _warmed(home: Path) -> Iterator[tuple[Daemon, Any, int]]:
-    """A daemon that has answered once, a client of it, and its memory then."""
+    """A daemon after its first response, a client of it, and its memory at that time."""
     with sessiond(home) as daemon, daemon.connect() as client:
         client.call("session/list")
         yield daemon, client, daemon.memory()

@@ -1,4 +1,4 @@
-"""Requests that are much work for the daemon, each kind by its name, and the sessions that they are about."""
+"""Requests that cost the daemon much work, each kind by its name, and the sessions that they use."""
 
 import itertools
 import socket
@@ -154,7 +154,7 @@ class HeavyRequests:
 
 
 def asked(method: str, **params: object) -> Heavy:
-    """A heavy request that is one request, whose result is not looked at."""
+    """A heavy request that consists of one request, whose result is ignored."""
 
     def heavy(asker: Asker) -> None:
         asker.ask(method, **params)
@@ -163,7 +163,7 @@ def asked(method: str, **params: object) -> Heavy:
 
 
 def _claude_code(count: int) -> bytes:
-    """A session file of Claude Code with so many messages."""
+    """A session file of Claude Code with this number of messages."""
     lines = []
     for number in range(count):
         is_user = number % 2 == 0

@@ -1,9 +1,9 @@
-"""A set of secrets in texts, and of ordinary lines, whose author saw neither the rules nor another set.
+"""A set of secrets in texts, and of ordinary lines, whose author did not see the rules or another set.
 
 Everything here is random and made up.  ``KINDS`` maps a kind to a function
 that returns ``(text, secrets)``; none of the strings in ``secrets`` may survive
 redaction.  Where a password holds awkward characters the secrets are its
-chunks, so that a redactor that stops half way is found out.  ``ordinary``
+chunks, so that a redactor that stops half way is detected.  ``ordinary``
 returns one line that must come out unchanged.  The module knows no redactor.
 """
 
@@ -62,7 +62,7 @@ def pick(r: random.Random, alphabet: str, n: int) -> str:
 
 
 def mixed(r: random.Random, alphabet: str, n: int) -> str:
-    """As pick, but with at least one letter and one digit."""
+    """Like pick, but with at least one letter and one digit."""
     if n < 2:
         raise ValueError("too short for a letter and a digit")
     while True:
@@ -222,7 +222,7 @@ def strong(r: random.Random, n: int = 0) -> str:
 
 
 def hard(r: random.Random, seps: list[str], n: int = 3) -> tuple[str, list[str]]:
-    """A password of n chunks with awkward characters between; and the chunks."""
+    """A password of n chunks with awkward characters between them, and the chunks."""
     chunks = [chunk(r) for _ in range(n)]
     out = chunks[0]
     for piece in chunks[1:]:
@@ -2948,7 +2948,7 @@ def path(r: random.Random) -> str:
 
 
 ORDINARY: list[Callable[[random.Random], str]] = [
-    # code that speaks of passwords and tokens
+    # code that mentions passwords and tokens
     lambda r: (
         f"  {r.choice(['password', 'token', 'secret', 'apiKey', 'accessToken'])}{r.choice(['', '?'])}: string{r.choice([';', ',', ' | null;', ' | undefined;'])}"
     ),

@@ -1,4 +1,4 @@
-"""Imports of a folder of transcripts of Claude Code: the first one, and again when no file has changed."""
+"""Imports of a folder of transcripts of Claude Code: the first one, and the next one, when no file has changed."""
 
 import os
 import random
@@ -18,7 +18,7 @@ MEAN_TEXT = 900
 """Characters of an average message."""
 AGAIN = 0.1
 _WRITTEN_AT = 1_767_225_600
-"""The modification time of the files, in seconds since 1970: no program still writes to them."""
+"""The modification time of the files, in seconds since 1970: no program writes to the files any more."""
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The list of many sessions: without an index beside the real peers, after a restart, and asked again."""
+"""The list of many sessions: without an index compared with the real peers, after a restart, and requested again."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ from scripts.benchmarks.session_files import session_name, write_session
 SESSIONS, ENTRIES = 1_000, 100
 MANY, FEW_ENTRIES = 10_000, 10
 SMOKE_SESSIONS, SMOKE_MANY = 100, 200
-"""The numbers of sessions of a quick run. The targets are those of the full numbers."""
+"""The numbers of sessions of a quick run. The targets apply to the full numbers."""
 RESTARTED_LIST = 0.290
 WARM_LIST = 0.008
 WARM_PAGE = 0.020
@@ -25,7 +25,7 @@ PAGE = 50
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """A daemon without an index reads the ends of every file; the next one, and the next time, it knows them."""
+    """A daemon without an index reads the ends of every file. Later requests and daemons use the index."""
     if quick:
         return [
             *_all_of_some(folder / "some", SMOKE_SESSIONS, 1),

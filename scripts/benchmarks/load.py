@@ -1,7 +1,7 @@
 """Many clients in one process: requests are encoded beforehand, and replies are only counted.
 
-So the server is measured, not this side. `Outcome.busy` is the share of the time in which this process computed: near
-1.0 it would be the bottleneck. With 64 clients of which each has 32 requests in flight it costs under 1 µs a request,
+So the server is measured, not this process. `Outcome.busy` is the share of the time in which this process computed:
+near 1.0, it would be the bottleneck. 64 clients with 32 requests in flight each cost under 1 µs a request,
 so a client in C would change nothing.
 """
 
@@ -24,7 +24,7 @@ class Outcome:
     """The result of a load: requests per second, and seconds of the server's processor time per request.
 
     `cpu` counts until the last reply, `main_cpu` is the part of it that the server's main thread used. `settled` counts
-    until the server has no work left. It is 0 if not asked for.
+    until the server has no work left. It is 0 if `settle` is false.
     """
 
     rate: float
@@ -35,7 +35,7 @@ class Outcome:
 
 
 class Requests:
-    """Framed requests one behind the other, to be sent in slices of any number."""
+    """Framed requests in sequence, to be sent in slices of any number."""
 
     def __init__(self, bodies: Sequence[bytes]) -> None:
         frames = [b"Content-Length: %d\r\n\r\n%b" % (len(body), body) for body in bodies]
@@ -64,15 +64,15 @@ class Client:
         self._tail = b""
 
     def fill(self) -> None:
-        """Send as many as may be under way."""
+        """Send as many requests as may be in flight."""
         end = min(self.answered + self.depth, len(self.requests))
         if end > self._sent:
-            # Blocking is right: at most `depth` requests are under way, and the server always reads.
+            # Blocking is correct: at most `depth` requests are in flight, and the server always reads.
             self.sock.sendall(self.requests.slice(self._sent, end))
             self._sent = end
 
     def take(self) -> None:
-        """Count the replies that have come. A mark may be cut in two, so the end is looked at again."""
+        """Count the replies that have come. A mark may be cut in two, so the end is searched again."""
         chunk = self.sock.recv(1 << 18)
         if not chunk:
             raise ConnectionError("the server hung up")
@@ -101,10 +101,10 @@ def drive(
     """Send requests from many clients until each of them has all its replies.
 
     Args:
-        server: Where the clients connect.
-        requests: The requests of every client, or for each client its own.
-        clients: How many there are.
-        depth: How many requests a client may have in flight.
+        server: The server that the clients connect to.
+        requests: The requests of every client, or one list for each client.
+        clients: The number of clients.
+        depth: The maximum number of requests that a client has in flight.
         settle: Wait afterwards until the server has no work left, and count that work in `Outcome.settled`.
 
     Returns:
@@ -166,7 +166,7 @@ def exchange(server: Process, method: str, params: dict[str, object]) -> tuple[f
 
 
 def latencies(server: Process, requests: Requests) -> list[float]:
-    """Seconds from request to reply of one client that waits for each."""
+    """Seconds from request to reply, of one client that waits for each reply."""
     client = Client(server.socket, requests, 1)
     times = []
     while not client.done:

@@ -57,7 +57,7 @@ def _time_callbacks(report: Callable[[Hold], None]) -> None:
     wall_clock, cpu_clock = time.perf_counter, time.thread_time
 
     def timed(handle: Any) -> None:
-        # Afterwards they are gone, and so is what a coroutine awaited.
+        # They are read now, because afterwards they and what a coroutine awaited are gone.
         what = _name(handle._callback, handle._args)  # noqa: SLF001
         wall, cpu = wall_clock(), cpu_clock()
         run(handle)

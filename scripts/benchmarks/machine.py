@@ -10,7 +10,7 @@ import msgspec
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts without which a figure cannot be compared with another one."""
+    """The facts that are necessary to compare a figure with another one."""
 
     python: str
     """Version and build: an interpreter without profile-guided optimization is about a fifth slower."""
@@ -19,7 +19,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """The processors that this process may use."""
     kernel: str
     file_system: str
-    """The type of the file system that the files of the run are on. It decides what a sync costs."""
+    """The type of the file system that the files of the run are on. It determines the cost of a sync."""
     load: float
     """The load average over a minute when the run began. On a quiet machine it is below 1."""
 
@@ -66,7 +66,7 @@ def file_system(folder: Path, mounts: str) -> str:
     best, kind = -1, "unknown"
     for line in mounts.splitlines():
         _, point, type_, *_ = line.split(" ")
-        mounted = Path(point.encode().decode("unicode_escape"))  # spaces are \040
+        mounted = Path(point.encode().decode("unicode_escape"))  # /proc/mounts writes spaces as \040
         if folder.is_relative_to(mounted) and len(mounted.parts) >= best:
             best, kind = len(mounted.parts), type_
     return kind

@@ -1,9 +1,9 @@
-"""The measured limit: a server without layers that does what the protocol makes unavoidable for two methods.
+"""The measured limit: a server without layers that does only what the protocol requires for two methods.
 
 `python -m scripts.benchmarks.minimal_server SOCKET FOLDER`. It reads frames, validates the envelope, refuses an id that
 is in flight, decodes typed params, and encodes a typed result. For `session/append` it also checks the entry, gives it
 an id, a parent and a time, writes the lines of one read to a file with one `write`, and answers after that. It has no
-other method, no LSP, no limits, no durability, no subscribers, no index, and it loses what a failed write has lost.
+other method, no LSP, no limits, no durability, no subscribers, no index, and it loses the data of a failed write.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""List and search after many sessions were opened, compared with the same daemon before any was."""
+"""List and search after many sessions were opened, compared with the same daemon before."""
 
 import socket
 from contextlib import closing
@@ -14,11 +14,11 @@ SESSIONS, ENTRIES = 2_000, 10
 SMOKE_SESSIONS = 200
 TIMES = 15
 MAX_RATIO = 1.5
-"""Of the time without open sessions: runs a few milliseconds long vary by a third."""
+"""A share of the time without open sessions: runs of a few milliseconds vary by a third."""
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Nobody has the sessions open after the first look; after the second a client has, as an editor would."""
+    """After the first measurement, no client has the sessions open; after the second, a client has, like an editor."""
     count = SMOKE_SESSIONS if quick else SESSIONS
     names = [f"bench-opened-{number:04}" for number in range(count)]
     for name in names:

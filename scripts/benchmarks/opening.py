@@ -1,4 +1,4 @@
-"""Opening large sessions, against a bare scan of their lines and the real peers: time, memory, and waits of others."""
+"""Opening large sessions, against a scan of their lines and the real peers: time, memory, waits of other clients."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ SMOKE_ENTRIES = 20_000
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """The files are in the page cache, as those that one works on are. A quick run has one small session."""
+    """The files are in the page cache, as files in use are. A quick run has one small session."""
     peers = PeerTimes("open")
     if quick:
         return _of_size(folder, SMOKE_ENTRIES, rounds=1, peers=peers)
@@ -37,7 +37,7 @@ def _of_size(
     growth: float | None = None,
     peers: PeerTimes | None = None,
 ) -> list[Row]:
-    """Return the rows of a session. `seconds` and `growth`, in bytes, are the targets of this size, if it has some."""
+    """Return the rows of a session. `seconds` and `growth`, in bytes, are the targets of this size, if any."""
     session = f"bench-opening-{entries}"
     path = folder / session_name(session)
     write_session(path, session, entries)
@@ -50,8 +50,10 @@ def _of_size(
             if peers is not None:
                 peers.round(path, size=entries)
             for times in (opened, again):
-                with sessiond(folder / f"home-{number}") as daemon:  # at first, it knows nothing of the file
-                    daemon.call("session/list")  # what the first request loads is not the session's
+                with sessiond(folder / f"home-{number}") as daemon:  # the new daemon has no data of the file
+                    daemon.call(
+                        "session/list"
+                    )  # the first request also loads modules, which the session does not need
                     before = daemon.memory()
                     with _impatient(daemon) as waits:
                         times.append(_open(daemon, path))
@@ -97,7 +99,7 @@ def _open(daemon: Daemon, path: Path) -> float:
 
 
 def _scan(path: Path) -> float:
-    """Seconds to read the file and find its lines, the least that any reader must do."""
+    """Seconds to read the file and find its lines, the minimum work of any reader."""
     start = time.perf_counter()
     buffer = bytearray(1 << 20)
     with path.open("rb", buffering=0) as file:
@@ -129,7 +131,7 @@ def _decode(path: Path) -> float:
 
 @contextmanager
 def _impatient(daemon: Daemon) -> Iterator[list[float]]:
-    """Another client that asks for something small again and again; the list is of its waits in seconds."""
+    """Another client that sends a small request repeatedly; the list has its waits in seconds."""
     waits = [0.0]
     over = threading.Event()
 

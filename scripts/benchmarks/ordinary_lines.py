@@ -1,4 +1,4 @@
-"""Lines without secrets that look as if they had some: code, logs, lock files, hashes, ids, and prose of passwords."""
+"""Lines without secrets that look like secrets: code, logs, lock files, hashes, ids, and prose about passwords."""
 
 from collections.abc import Iterator
 from random import Random

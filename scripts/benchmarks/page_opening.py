@@ -1,4 +1,4 @@
-"""The page of a session in Chromium: the time until it is drawn, beside a page that only has its bytes."""
+"""The page of a session in Chromium: the time until it is drawn, compared with a page that only has its bytes."""
 
 import shutil
 import subprocess
@@ -13,13 +13,13 @@ from scripts.benchmarks.session_files import session_name, write_session
 ENTRIES, SMOKE_ENTRIES = 20_000, 2_000
 ROUNDS = 5
 INERT = 2.0
-"""How many times as long as a page that only has its bytes the page may take."""
+"""The maximum time of the page, as a multiple of the time of a page that only has its bytes."""
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _TIMEOUT = 300
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Measure whole processes of a browser that draws a page once, without the time of one for an empty page."""
+    """Measure whole processes of a browser that draws a page once, without the time of a process for an empty page."""
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
         return [Row("the page of a session, until it is drawn", "there is no Chromium")]

@@ -42,8 +42,8 @@ class PeerTimes:
 
         Args:
             file: The file or folder that it opens or lists.
-            size: How many entries or sessions it must find; None for any number.
-            repeated: How often it builds the tree or appends. The round counts with the median.
+            size: The number of entries or sessions that it must find; None for any number.
+            repeated: The number of times that it builds the tree or appends. The round counts with the median.
 
         Raises:
             RuntimeError: A peer found something else.
@@ -57,7 +57,7 @@ class PeerTimes:
             times.append(middle(timed.times) / 1e3)
 
     def rows(self, ours: Sequence[float], *, must_beat: Sequence[str] = ()) -> Iterator[Row]:
-        """Yield a row for each peer with the ratio of `ours` to it. Those in `must_beat` are a bar."""
+        """Yield a row for each peer with the ratio of `ours` to it. The peers in `must_beat` are targets."""
         if not self._times:
             yield MISSING
         for peer, times in self._times.items():

@@ -1,4 +1,4 @@
-"""The servers under test as processes of their own, and what the kernel says of them."""
+"""The servers under test as separate processes, and the kernel's figures about them."""
 
 import os
 import signal
@@ -59,7 +59,7 @@ class Process:
         return sum(int((task / "schedstat").read_text(encoding="ascii").split()[1]) for task in tasks) / 1e9
 
     def memory(self) -> int:
-        """Bytes of memory that are its own; pages of files that it has mapped do not count."""
+        """Bytes of its private memory; pages of mapped files do not count."""
         return self._status("RssAnon")
 
     def resident(self) -> int:
@@ -77,12 +77,12 @@ class Daemon(Process):
     """A sessiond with a home of its own."""
 
     def call(self, method: str, **params: Any) -> Any:
-        """Ask over a connection that is made for this one request."""
+        """Send a request over a new connection."""
         with self.connect() as daemon:
             return daemon.call(method, params)
 
     def connect(self) -> Any:
-        """A blocking connection, as a script would have it."""
+        """A blocking connection, as a script uses it."""
         return connect_blocking(
             autostart=False, locations=find_locations({"SESSIOND_HOME": str(Path(self.socket).parent.parent)})
         )
@@ -97,7 +97,7 @@ def sessiond(home: Path) -> Iterator[Daemon]:
 
 @contextmanager
 def probed_sessiond(home: Path, report: Path) -> Iterator[Daemon]:
-    """The same, with the time that each callback holds its event loop in `report` (see `loop_probe`)."""
+    """The same daemon. `report` receives the time that each callback holds its event loop (see `loop_probe`)."""
     command = [sys.executable, "-m", "scripts.benchmarks.loop_probe", str(report), "serve"]
     with _served(home, command, str(Path.cwd())) as daemon:
         yield daemon
@@ -161,7 +161,7 @@ def _until_listening(path: str, process: subprocess.Popen[bytes]) -> None:
 
 
 def until(happens: Callable[[], bool], *, every: float = 0.001) -> float:
-    """Seconds until it happens, looked at every so many seconds. Raises TimeoutError after half a minute."""
+    """Return the seconds until it happens. Polls at an interval. Raises TimeoutError after half a minute."""
     start = time.perf_counter()
     while not happens():
         if time.perf_counter() - start > PATIENCE:

@@ -20,14 +20,14 @@ PROJECTS: Final = tuple(
     f"/home/ada/{name}" for name in ("alder", "birch", "cedar", "elder", "hazel", "maple")
 )
 AGENTS: Final = ("", "claude-code", "codex", "gemini", "opencode")
-"""The agents that the sessions come from; the first ones began here."""
+"""The agents that the sessions come from; the first sessions began in sessiond."""
 ENTRIES: Final = 12
 """The entries of a session."""
 _START: Final = datetime(2026, 1, 5, tzinfo=UTC)
 _ALTERNATIVES: Final = re.compile(r"\{([^{}/]+)/([^{}]+)\}")
 
 Kind = Literal["stated", "contradicted", "abandoned", "compacted"]
-"""How a fact is stated: plainly, and later otherwise, on an abandoned branch, or before a compaction."""
+"""The way in which a fact is stated: plainly, contradicted later, on an abandoned branch, or before a compaction."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Fact:
         name: A part of the ids of its entries.
         file: The name of the file that it is from.
         project: The folder of the project.
-        kind: How it is stated.
-        text: The fact; of a contradicted one, what was true at first.
+        kind: The way in which it is stated.
+        text: The fact; for a contradicted fact, the first statement.
         later: The contradicting fact of a later session.
         same: A question that shares words with it.
         other: A question in other words.
@@ -95,7 +95,7 @@ def write(folder: Path, planted: Sequence[Fact], sessions: int) -> None:
 
     Args:
         folder: The folder of sessions of a daemon.
-        planted: The facts. Each statement is in a session of its own, at a time by chance.
+        planted: The facts. Each statement is in a separate session, at a random time.
         sessions: The number of sessions, at least 400. Those without a fact are spread over the projects evenly.
     """
     random = Random(17)
@@ -105,7 +105,7 @@ def write(folder: Path, planted: Sequence[Fact], sessions: int) -> None:
     random.shuffle(statements)
     statements.sort(
         key=lambda statement: statement[2].startswith("later-")
-    )  # what is stated later is in a later session
+    )  # the later statement is in a later session
     earlier, newer = sessions * 4 // 5, len([fact for fact in planted if fact.later])
     places = random.sample(range(earlier), len(statements) - newer)
     places += random.sample(range(earlier, sessions), newer)
@@ -156,7 +156,7 @@ class _Lines:
             self._write({"type": "custom", "customType": "sessiond.origin", "data": data})
 
     def message(self, random: Random, text: str, entry_id: str | None = None) -> None:
-        """Add a message with a text, mostly of an assistant."""
+        """Add a message with a text, usually of an assistant."""
         message = user_message(text) if random.random() < 1 / 3 else assistant_message(text)
         self._write({"type": "message", "message": message}, entry_id)
 

@@ -1,4 +1,4 @@
-"""How often recall finds the answer among sessions of several agents, beside plain full-text search."""
+"""The rate at which recall finds the answer among sessions of several agents, compared with full-text search."""
 
 import re
 import sqlite3
@@ -35,7 +35,7 @@ _REASON: Final = (
 
 @dataclass(frozen=True)
 class Score:
-    """How many of the questions have their answer first, and among the first five, in percent."""
+    """The percentages of questions whose answer is first, and among the first five."""
 
     first: float
     among: float
@@ -142,7 +142,7 @@ def _asked(
 
 
 def _rank(fact: Fact, found: Sequence[str]) -> int:
-    """Return the place of the answer among what was found, from 0."""
+    """Return the place of the answer among the results, from 0."""
     return found.index(fact.answer_id) if fact.answer_id in found else _NOT_FOUND
 
 
@@ -155,7 +155,7 @@ def _words(question: str) -> list[str]:
 
 
 class _Plain:
-    """FTS5 on the words of the index as they are: entries with any of the words, by bm25."""
+    """FTS5 on the unchanged words of the index: entries with any of the words, by bm25."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection

@@ -27,7 +27,7 @@ def recorded() -> Results:
 
 def draw(results: Results, folder: Path) -> list[Path]:
     """Draw each chart of a run as a file of this folder. Returns the files."""
-    from scripts.benchmarks.drawing import drawn  # needs Matplotlib, which nothing else does
+    from scripts.benchmarks.drawing import drawn  # only this module needs Matplotlib
 
     folder.mkdir(parents=True, exist_ok=True)
     files = []
@@ -48,7 +48,7 @@ def rendered(page: str, results: Results) -> str:
 
 
 def tables(results: Results) -> str:
-    """Return what was run on what, the targets that were missed, and a table for each measurement, as Markdown."""
+    """Return the commit, the machine, the missed targets, and a table for each measurement, as Markdown."""
     minutes = sum(measurement.seconds for measurement in results.measurements) / 60
     busy = (
         " The machine was not idle, so compare only ratios and processor times."

@@ -24,10 +24,10 @@ RECALL = 0.99
 PLACES = 0.95
 """Share of secrets in the places of settings, code and commands."""
 FALSE_LINES = 0.005
-"""Share of ordinary lines that lose something."""
+"""Share of ordinary lines that lose a part."""
 FALSE_HITS_PER_MB = 1.0
 ORDINARY = ("daemon/**/*.py", "daemon/**/*.md", "editors/**/src/**/*.ts", "editors/**/*.lua", "*.md")
-"""Files of this project: code and prose of the kind that transcripts hold, and no secret but one made-up token."""
+"""Files of this project: code and prose like that of transcripts, with one invented token as the only secret."""
 SMOKE_ORDINARY = ("daemon/*.md", "*.md")
 
 
@@ -70,7 +70,7 @@ def _recall(redactor: Redactor, secrets: Iterable[Planted]) -> tuple[int, int]:
 def _places(
     keys: ProviderKeys, which: str, kinds: Mapping[str, tuple[Value, Place]], rounds: int
 ) -> Iterator[Row]:
-    """Yield the recall in places of these kinds, then each kind of which some secrets are missed."""
+    """Yield the recall in places of these kinds, then each kind with missed secrets."""
     redactor = Redactor(keys)
     missed = Counter(
         secret.sort
@@ -88,11 +88,11 @@ def _places(
 
 
 _HELD: Final = ((held_secrets, "first 79.07%", "first 34"), (second_held_secrets, "first 98.00%", "first 0"))
-"""The sets whose authors saw no rules, with the results before any rule was changed after them."""
+"""The sets whose authors saw no rules, with the results from before the rules were changed because of them."""
 
 
 def _held(keys: ProviderKeys, rounds: int) -> Iterator[Row]:
-    """Yield recall and false lines of the sets whose authors saw no rules, and the kinds of which a third is missed."""
+    """Yield recall and false lines of the sets whose authors saw no rules, and the kinds that miss a third."""
     for held, first_found, first_changed in _HELD:
         yield from _of_author(keys, rounds, held.KINDS, held.ordinary, first_found, first_changed)
 

@@ -35,9 +35,9 @@ class Row:
     """One line of the table.
 
     `ratio` compares with the reference measurement of the same run, which its text names. It says more than
-    `measured`, which depends on the machine. `bar` is the project's target; a row without one is information.
+    `measured`, which depends on the machine. `bar` is the project's target; a row without a target is information.
     A row with `samples` has a spread and can be compared with the same row of another run. A row whose `what` is
-    indented belongs to the row above it that is not. `reason` says what a missed target is limited by, if
+    indented belongs to the last row above without indentation. `reason` says what prevents reaching a missed target, if
     possible in figures of the same run.
     """
 
@@ -131,7 +131,7 @@ HEADING = ("what", "measured", "spread", "ratio", "bar", "")
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows under a heading, in columns as wide as they need to be."""
+    """The rows under a heading, in columns of the necessary width."""
     return columns([HEADING, *(_cells(row) for row in rows)])
 
 

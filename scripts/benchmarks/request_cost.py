@@ -16,7 +16,7 @@ _REASON = (
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """`session/unsubscribe` does next to nothing and shows what every request pays; others add their work."""
+    """`session/unsubscribe` does almost nothing and shows the cost of every request; other requests add their work."""
     each, rounds = (500, 1) if quick else (2_000, 7)
     rows = []
     with sessiond(folder / "home") as daemon, daemon.connect() as client, minimal(folder) as least:
@@ -68,7 +68,7 @@ def small_requests(method: str, params: dict[str, object], count: int) -> Reques
 def interleaved(
     daemon: Process, bare: Process, requests: Requests, rounds: int
 ) -> tuple[list[Outcome], list[Outcome]]:
-    """The same load on both, taking turns, so that what disturbs the machine disturbs both."""
+    """Put the same load on both servers in turns, so that a disturbance of the machine affects both."""
     ours, theirs = [], []
     for _ in range(rounds):
         theirs.append(drive(bare, requests, clients=CLIENTS, depth=DEPTH))

@@ -38,7 +38,7 @@ _REASON = (
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of time, by `time.perf_counter`, in which heavy requests of some kind were answered."""
+    """A period, by `time.perf_counter`, in which heavy requests of one kind were answered."""
 
     name: str
     began: float
@@ -49,7 +49,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
     home = folder / "home"
     entries = SMOKE_ENTRIES if quick else ENTRIES
     kinds = HeavyRequests(home, folder, entries).kinds()
-    wanted = os.environ.get("BENCH_KINDS")  # for work on one of them
+    wanted = os.environ.get("BENCH_KINDS")  # for work on one session
     if wanted is not None:
         kinds = {name: kind for name, kind in kinds.items() if name in wanted.split(",")}
     report = folder / "holds"
@@ -81,7 +81,7 @@ def _one(daemon: Daemon, heavy: Heavy) -> None:
 
 
 def _together(daemon: Daemon, kinds: Sequence[Heavy]) -> None:
-    """Each kind on a connection of its own, all at once."""
+    """Send each kind on a separate connection, all at once."""
     failures: list[BaseException] = []
 
     def run(heavy: Heavy) -> None:
@@ -110,7 +110,7 @@ def _phase(name: str, phases: list[Phase]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _small_requests(daemon: Daemon, session: str) -> Iterator[list[Taken]]:
-    """Small requests for as long as the block lasts; the list is complete after it."""
+    """Send small requests until the block ends; the list is complete after it."""
     command = [sys.executable, "-m", "scripts.benchmarks.small_requests", daemon.socket, session]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     taken: list[Taken] = []
@@ -127,7 +127,9 @@ def _rows(phase: Phase, taken: Sequence[Taken], holds: Sequence[Hold], entries: 
     waits = [sample.seconds for sample in taken if phase.began <= sample.at <= phase.ended + 0.05]
     if len(waits) < 2:
         waits += [phase.ended - phase.began] * 2
-    cuts = quantiles(waits, n=100, method="inclusive")  # of few waits, the other method makes up longer ones
+    cuts = quantiles(
+        waits, n=100, method="inclusive"
+    )  # with few waits, the other method interpolates longer ones
     within = [hold for hold in holds if phase.began <= hold.ended <= phase.ended]
     if os.environ.get("BENCH_HOLDS"):
         for hold in sorted(within, key=lambda hold: -hold.cpu)[:8]:
@@ -160,5 +162,5 @@ def _one_pass() -> float:
 
 
 def _innermost(what: str) -> str:
-    """The last two functions of those that called one another."""
+    """The last two functions of a chain of calls."""
     return " > ".join(what.split(" > ")[-2:])

@@ -1,4 +1,4 @@
-"""The results of a run as a file, which another run can be compared with."""
+"""The results of a run as a file, for a comparison with another run."""
 
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ ChartUnit = Literal["s", "B"]
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one measurement, what they are `about`, and how many seconds it took."""
+    """The rows of one measurement, its subject (`about`), and its duration in seconds."""
 
     name: str
     about: str
@@ -33,7 +33,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Chart(msgspec.Struct, frozen=True, kw_only=True):
-    """How figures grow. Both axes are logarithmic; `unit` is that of the vertical one."""
+    """The growth of figures. Both axes are logarithmic; `unit` is the unit of the vertical axis."""
 
     name: str
     title: str
@@ -43,7 +43,7 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
-    """A run: what was measured, of which commit, on what."""
+    """A run: the results, the commit, and the machine."""
 
     date: str
     commit: str
@@ -58,7 +58,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         return [row for measurement in self.measurements for row in measurement.rows]
 
     def samples(self) -> dict[tuple[str, ...], Samples]:
-        """Return the samples of each row that has some, by its measurement and the texts of it and its parents."""
+        """Return the samples of each row with samples, by the measurement and the texts of the row and its parents."""
         return {
             (measurement.name, *path): row.samples
             for measurement in self.measurements
@@ -75,7 +75,7 @@ class NotResults(Exception):
 
 
 def paths(rows: Sequence[Row]) -> Iterator[tuple[tuple[str, ...], Row]]:
-    """Yield each row with its text after those of the rows that it belongs to, by indentation."""
+    """Yield each row with its text, preceded by the texts of the rows above it in the indentation."""
     above: list[tuple[int, str]] = []
     for row in rows:
         text = row.what.strip()

@@ -43,13 +43,13 @@ MEASUREMENTS = {
     "export": "exporting",
     "page": "page_opening",
 }
-"""The module of each. A module is imported when it is run, as not every commit has what each of them imports."""
+"""The module of each. A module is imported when it is run, because a commit may lack some imports."""
 
 
 class Measurement(Protocol):
-    """Takes an empty folder of its own.
+    """Takes an empty folder.
 
-    `quick` means a smoke run: one round, with sizes that take a few seconds. Rows name their sizes, and only those of
+    `quick` means a smoke run: one round, with sizes that take a few seconds. Rows name their sizes, and only rows of
     the full sizes have the project's targets.
     """
 
@@ -66,7 +66,7 @@ def run(names: Sequence[str], *, quick: bool) -> tuple[Results, list[str]]:
     Returns:
         The results, and the names of the measurements that raised. Their tracebacks are on standard error.
     """
-    # As in an installed package: a process that must not write bytecode would compile every module at each start.
+    # Bytecode is written, as in an installed package: without it, every start would compile every module.
     compileall.compile_dir(Path(sessiond.__file__).parent, quiet=2)
     machine = this_machine(Path(tempfile.gettempdir()))
     measured: list[Measured] = []
@@ -95,7 +95,7 @@ def _run_one(name: str, *, quick: bool) -> Measured:
     start = time.perf_counter()
     module = importlib.import_module(f"scripts.benchmarks.{MEASUREMENTS[name]}")
     measure: Measurement = module.measure
-    # Files go where TMPDIR says: a disk, if fdatasync is to mean something.
+    # Files are in the folder TMPDIR, which must be on a disk for fdatasync to have a meaning.
     with tempfile.TemporaryDirectory(prefix="sessiond-bench-") as folder:
         rows = measure(Path(folder), quick=quick)
     about = (module.__doc__ or "").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Full-text search over many entries, also just after a burst, and what appends feel of the index being made."""
+"""Full-text search over many entries, also directly after a burst, and the delay of appends while the index is made."""
 
 import sqlite3
 import time
@@ -30,7 +30,7 @@ QUESTIONS = (
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Time appends while the index is made, and as many when it is there."""
+    """Time appends while the index is made, and the same number when it is complete."""
     home = folder / "home"
     entries, count, burst = (
         (SMOKE_ENTRIES, SMOKE_APPENDS, SMOKE_BURST) if quick else (ENTRIES, APPENDS, BURST)
@@ -51,7 +51,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
         while _waiting(index):
             if len(busy) < count:
                 busy += latencies(daemon, appends(session, "synced", 50))
-            else:  # appends without end would keep the index waiting
+            else:  # endless appends would make the index wait
                 time.sleep(0.02)
         took = time.perf_counter() - began
         quiet = latencies(daemon, appends(session, "synced", count))
@@ -117,7 +117,7 @@ def _search(daemon: Process, params: dict[str, Any]) -> float:
 
 
 def _waiting(index: Path) -> int:
-    """How many sessions are not in the index yet; 1 before there is one."""
+    """How many sessions are not in the index yet; 1 before the index exists."""
     with closing(sqlite3.connect(f"file:{index}?mode=ro", uri=True)) as connection:
         try:
             known, left = connection.execute("SELECT count(*), sum(is_indexed = 0) FROM files").fetchone()

@@ -1,4 +1,4 @@
-"""A later set of secrets in texts, and of ordinary lines, whose author saw neither the rules nor another set.
+"""A later set of secrets in texts, and of ordinary lines, whose author did not see the rules or another set.
 
 Everything is random; no value is a real credential.
 """
@@ -117,7 +117,7 @@ def h(rng: random.Random, n: int) -> str:
 
 
 def an(rng: random.Random, n: int) -> str:
-    """Letters and digits, surely with some of each."""
+    """Letters and digits, at least one of each."""
     return rng.choice(UP) + s(rng, ALNUM, n - 3) + rng.choice(DIG) + rng.choice(LOW)
 
 
@@ -147,7 +147,7 @@ def pw(rng: random.Random) -> str:
 
 
 def hard(rng: random.Random) -> str:
-    """Passwords with punctuation that may stand in single quotes."""
+    """Passwords with punctuation that is allowed in single quotes."""
     a, b = rng.sample(WORDS, 2)
     makers: list[Callable[[], str]] = [
         lambda: a.title() + rng.choice("!#%^*+") + s(rng, DIG, 3) + b,

@@ -1,4 +1,4 @@
-"""Random values of secrets, and the ways in which a text may show them: escaped, colored, in other letters."""
+"""Random values of secrets, and the ways in which a text may show them: escaped, colored, or in other letters."""
 
 import base64
 import html
@@ -40,13 +40,13 @@ def password(random: Random, punctuation: str = PUNCTUATION) -> str:
 
 
 def without(characters: str) -> Value:
-    """Return the maker of a password without some punctuation, which a format gives another meaning."""
+    """Return the maker of a password without some punctuation, which has another meaning in a format."""
     left = "".join(text for text in PUNCTUATION if text not in characters)
     return lambda random: password(random, left)
 
 
 def plain(random: Random) -> str:
-    """Return a password that may stand in YAML and in an address without quotes."""
+    """Return a password that needs no quotes in YAML and in an address."""
     return random.choice(string.ascii_letters) + password(random, "!$^*()-_=+.~|") + some(random, 1)
 
 

@@ -1,4 +1,4 @@
-"""Many sessions with one writer each, against what the disk can do for as many files."""
+"""Many sessions with one writer each, compared with the limit of the disk for the same number of files."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ LINE_BYTES = 600
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Every writer waits for its reply. No two of them share a sync, so the disk has as many as there are appends."""
+    """Every writer waits for its reply. Appends do not share a sync, so the disk does one sync for each append."""
     rounds, each = (1, 10) if quick else (5, 80)
     outcomes: list[Outcome] = []
     disk: list[float] = []

@@ -1,4 +1,4 @@
-"""Session files like those of long days of work: messages of 1.4 KB on average, now and then a branch."""
+"""Session files like those of long days of work: messages of 1.4 KB on average, with occasional branches."""
 
 import random
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import msgspec
 
 TIMESTAMP = "2026-01-01T00:00:00.000Z"
 MEAN_TEXT = 880
-"""Bytes of text that make an average line, with all around it, 1.4 KB long."""
+"""Bytes of text in an average line, whose total length is 1.4 KB."""
 
 
 def write_session(
@@ -31,7 +31,7 @@ def write_session(
 
 
 def session_name(session_id: str) -> str:
-    """The name that a session's file has in its folder."""
+    """The file name of a session."""
     return f"2026-01-01T00-00-00-000Z_{session_id}.jsonl"
 
 

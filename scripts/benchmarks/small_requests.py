@@ -1,8 +1,8 @@
 """A client that sends small requests, one at a time: `python -m scripts.benchmarks.small_requests SOCKET SESSION`.
 
 It reads its session's information and appends one entry, in turn, until its standard input ends. Then it writes the
-time at which each response came and how long it took, as JSON, to standard output. It is a process of its own, so
-that what other clients do costs it nothing but the daemon's time.
+time at which each response came and its duration, as JSON, to standard output. It is a separate process, so
+that other clients delay it only through the daemon.
 """
 
 import select
@@ -17,7 +17,7 @@ PAUSE = 0.001
 
 
 class Taken(msgspec.Struct, array_like=True):
-    """One response: when it came, by `time.perf_counter`, and how many seconds after its request."""
+    """One response: its time, by `time.perf_counter`, and the seconds since its request."""
 
     at: float
     seconds: float
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _response(sock: socket.socket) -> None:
-    """Read until the response has come. Notifications that arrive with it are passed over."""
+    """Read until the response has come. Notifications before it are ignored."""
     data = b""
     while b'"id":1,"result"' not in data:
         piece = sock.recv(1 << 16)

@@ -11,7 +11,7 @@ from scripts.benchmarks.processes import Daemon, sessiond
 from scripts.benchmarks.report import Row, at_most, duration, megabytes, middle, sampled
 
 COMMANDS = (("status", 2.5), ("list", 2.0))
-"""Commands, and the most that each may take as a multiple of a Python that does nothing."""
+"""Commands, and the maximum time of each as a multiple of a Python that does nothing."""
 READY = 0.250
 IDLE, IDLE_WITH_LSP = 26e6, 46e6
 """Bytes of resident memory (RSS), which counts libraries that other processes share."""
@@ -43,7 +43,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
             with_lsp.append(float(daemon.resident()))
     with sessiond(home) as daemon:
         for _ in range(10):
-            new_session(daemon)  # something to list
+            new_session(daemon)  # `list` needs at least one session
         commands, bare = _commands(_installed(folder), home, rounds, daemon.socket)
     loading = middle(_run([sys.executable, "-c", _LIBRARIES], home) for _ in range(rounds))
     least, least_with_lsp = _resident_with(_LIBRARIES), _resident_with(_LSP_LIBRARIES)
@@ -97,7 +97,7 @@ def _command(name: str, limit: float, times: list[float], bare: float, least: fl
 
 
 def _installed(folder: Path) -> str:
-    """Return the command as the installation of a wheel writes it. That of an editable one imports more."""
+    """Return the command as the installation of a wheel writes it. An editable one imports more."""
     program = folder / "sessiond"
     program.write_text(
         f"#!{sys.executable}\nimport sys\nfrom sessiond.cli.main import main\nif __name__ == '__main__':\n"
@@ -109,7 +109,7 @@ def _installed(folder: Path) -> str:
 
 
 def _resident_with(imports: str) -> float:
-    """Bytes of resident memory of a Python that has done these imports."""
+    """Bytes of resident memory of a Python after these imports."""
     read = "print(next(it for it in open('/proc/self/status') if it.startswith('VmRSS')).split()[1])"
     done = subprocess.run([sys.executable, "-c", f"{imports}\n{read}"], check=True, capture_output=True)
     return float(done.stdout) * 1024

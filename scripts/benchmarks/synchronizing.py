@@ -1,4 +1,4 @@
-"""A sync of two daemons over a pipe, beside tar over a pipe and an import of the same files: the first, and again."""
+"""Two syncs of two daemons over a pipe, compared with tar over a pipe and an import of the same files."""
 
 import os
 import shlex

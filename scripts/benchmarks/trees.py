@@ -1,4 +1,4 @@
-"""The first page of the tree of a large session, and again after an append, beside the whole tree of the real peers."""
+"""The first page of the tree of a large session, before and after an append, and the whole tree of the real peers."""
 
 from pathlib import Path
 

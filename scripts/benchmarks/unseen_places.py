@@ -1,4 +1,4 @@
-"""Kinds of secrets that were written before the rules of redaction, to judge these. Some rules came after that."""
+"""Kinds of secrets that were written before the rules of redaction, to test the rules. Some rules were added later."""
 
 from random import Random
 from typing import Final

@@ -21,7 +21,7 @@ from sessiond.session.state.recorded_usage import RecordedUsage
 
 SESSIONS, SMOKE_SESSIONS = 10_000, 400
 REQUESTS = 50
-"""The requests of a session. Every tenth session is a fork, whose first half is also in the session before it."""
+"""The requests of a session. Every tenth session is a fork, whose first half is also in the previous session."""
 LIMIT = 0.100
 _DAY_MS = 86_400_000
 _DAYS = 365
@@ -83,7 +83,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _fill(database: Database, sessions: int) -> float:
-    """Add the sessions, in two transactions each, as from a session that grows. Returns the processor time."""
+    """Add the sessions, in two transactions each, like a session that grows. Returns the processor time."""
     chance = random.Random(17)
     used = 0.0
     copied: list[RecordedUsage] = []

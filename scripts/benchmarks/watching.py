@@ -1,4 +1,4 @@
-"""The longest wait of a client while many others watch the list and subscribe to sessions, and entries come in bursts.
+"""The longest wait of a client while others watch the list and subscribe to sessions, and entries arrive in bursts.
 
 The watchers read as fast as they can, in one process, so that their reading takes no time of the daemon. The daemon
 runs with `loop_probe`: the processor time of the longest turn of its event loop does not depend on the machine's load.
@@ -36,7 +36,7 @@ _EVERY: Final = 0.5
 
 
 def measure(folder: Path, *, quick: bool) -> list[Row]:
-    """Ten seconds of bursts to 100 sessions, of which each has 60 subscribers, beside 640 watches of the list."""
+    """Ten seconds of bursts to 100 sessions with 60 subscribers each, during 640 watches of the list."""
     sessions, seconds = (10, 2.0) if quick else (SESSIONS, 10.0)
     watchers, subscribers = (1, 6) if quick else (WATCHERS, SUBSCRIBERS)
     report = folder / "holds"
@@ -68,7 +68,7 @@ def measure(folder: Path, *, quick: bool) -> list[Row]:
 
 
 def _taken_during(daemon: Daemon, names: list[str], seconds: float) -> list[Taken]:
-    """Append bursts to all sessions, while a process of its own sends small requests."""
+    """Append bursts to all sessions, while a separate process sends small requests."""
     small = new_session(daemon)
     command = [sys.executable, "-m", "scripts.benchmarks.small_requests", daemon.socket, small]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as asker:
@@ -83,7 +83,7 @@ def _taken_during(daemon: Daemon, names: list[str], seconds: float) -> list[Take
 
 
 def _burst(names: list[str]) -> Requests:
-    """Some entries to each session, all sent at once."""
+    """Append some entries to each session, all at once."""
     bodies = []
     for number in range(len(names) * BURST):
         params = {
@@ -116,12 +116,12 @@ def _watching(daemon: Daemon, names: list[str], watchers: int, subscribers: int)
 
 
 def _filter(number: int) -> dict[str, str]:
-    """The filter of a watch: every other one has the same, which all sessions meet, the rest words of their own."""
+    """The filter of a watch: every second watch has one that all sessions meet; the others have different words."""
     return {"query": f"word {number}"} if number % 2 else {"cwd": "/tmp"}
 
 
 class _Reader:
-    """Connections whose messages are read and dropped, in a thread of this process."""
+    """Connections whose messages are read and ignored, in a thread of this process."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()

@@ -1,1 +1,1 @@
-"""`scripts/demo`: the main job of sessiond on a real session file, each claim checked while it is made."""
+"""`scripts/demo`: the main job of sessiond on a real session file, with a check of each claim."""

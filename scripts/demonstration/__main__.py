@@ -1,4 +1,4 @@
-"""The story, in ten scenes. Exit status 1 if any of its claims does not hold."""
+"""The demonstration, in ten scenes. The exit status is 1 if a claim is false."""
 
 import os
 import shutil
@@ -72,14 +72,14 @@ def tell(home: Path) -> None:
 
 
 def put_real_session(home: Path) -> Path:
-    """Copy the file that pi wrote to where sessions lie, under the name that pi gave it."""
+    """Copy the file that pi wrote to the folder of the sessions, with the same file name."""
     folder = home / "data/sessions/--home-dev-weather--"
     folder.mkdir(parents=True, mode=0o700)
     return Path(shutil.copy(REAL, folder / f"2026-11-02T09-14-07-000Z_{SESSION}.jsonl"))
 
 
 def put_summarizer(home: Path) -> None:
-    """Have summaries written by a program that stands for a model."""
+    """Let a program that replaces a model write the summaries."""
     command = [sys.executable, str(ROOT / "scripts/demonstration/summarizer.py")]
     folder = home / "config"
     folder.mkdir(mode=0o700)

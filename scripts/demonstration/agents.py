@@ -35,7 +35,7 @@ def put_agents(home: Path) -> list[Path]:
 
 
 def follow_agents(terminal: Terminal, files: list[Path]) -> None:
-    """Follow the three agents, search their sessions, and see what one of them writes and deletes."""
+    """Follow the three agents, search their sessions, and show what an agent writes and deletes."""
     heading(
         "1. Sessions that Claude Code, Codex and oh-my-pi wrote, in a throw-away home: followed, not imported"
     )
@@ -98,7 +98,7 @@ def resume_elsewhere(terminal: Terminal, home: Path) -> None:
     if not (installed / "codex/installed.json").exists():
         say("The command above goes on in it. With scripts/install-agents, the real Codex does that here.")
         return
-    sys.path.append(str(ROOT / "tests"))  # the model that stands for a provider is that of the tests
+    sys.path.append(str(ROOT / "tests"))  # the model in place of a provider is that of the tests
     from support.real_agents import RealAgents
     from support.scripted_model import ScriptedModel
 

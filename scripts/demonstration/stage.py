@@ -20,11 +20,11 @@ COLORS = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 class ClaimFailed(Exception):
-    """A claim does not hold."""
+    """Raised when a claim is false."""
 
 
 class CommandFailed(Exception):
-    """A command that should have worked did not."""
+    """Raised when a command fails that should succeed."""
 
 
 def heading(text: str) -> None:
@@ -36,14 +36,14 @@ def say(text: str) -> None:
 
 
 def claim(text: str, holds: object) -> None:
-    """Say something and show that it is so. Raises ClaimFailed when it is not."""
+    """Print a claim and check it. Raises ClaimFailed if it is false."""
     if not holds:
         raise ClaimFailed(text)
     print(f"  {paint('✓', '32')} {text}")
 
 
 def soon(happens: Callable[[], bool]) -> bool:
-    """Whether it happens before patience ends, looked at every 5 ms."""
+    """Whether it happens within the time limit. Polls every 5 ms."""
     end = time.monotonic() + PATIENCE
     while not happens():
         if time.monotonic() > end:
@@ -57,7 +57,7 @@ def paint(text: str, code: str) -> str:
 
 
 class Terminal:
-    """A shell of its own, as every terminal has: for sessiond, the terminal lives as long as that shell."""
+    """A separate shell, as every terminal has: for sessiond, the terminal exists as long as that shell."""
 
     def __init__(self, name: str, home: Path) -> None:
         self.name = name
@@ -110,7 +110,7 @@ class Terminal:
         raise CommandFailed(f"the shell of {self.name} ended during: {command}")
 
     def start(self, command: Sequence[str], shown_as: str) -> "Running":
-        """Start a command that goes on while others run."""
+        """Start a command that runs in the background."""
         print(f"  {paint(f'{self.name} $', '36')} {paint(shown_as, '1')} {paint('&', '1')}")
         self._started.append(Running(command, shown_as, self.environment))
         return self._started[-1]
@@ -159,14 +159,14 @@ class Running:
         return any(text in line for line in self.lines)
 
     def finish(self) -> None:
-        """End its input, and wait until it has ended by itself."""
+        """End the input of the command, and wait until the command ends."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(PATIENCE)
         self._reader.join(PATIENCE)
 
     def stop(self) -> None:
-        """End it, if it has not; may be called twice."""
+        """End the command if it runs. May be called twice."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.terminate()
@@ -193,12 +193,12 @@ def terminals(home: Path) -> Iterator[tuple[Terminal, Terminal]]:
         left.close()
         right.close()
         runtime = Path(find_locations({"SESSIOND_HOME": str(home)}).runtime)
-        if not runtime.is_relative_to(home):  # the path of the home is too long for a socket in it
+        if not runtime.is_relative_to(home):  # the path of the home is too long for a socket
             runtime.rmdir()
 
 
 def session_in(output: str) -> str:
-    """The session id that a command printed; what it said besides went to standard error."""
+    """The session id that a command printed; its other output went to standard error."""
     return next(line for line in output.splitlines() if line and " " not in line)
 
 

@@ -1,4 +1,4 @@
-"""Stands for a model in the demonstration: reads a prompt, writes a summary."""
+"""Replaces a model in the demonstration: reads a prompt, writes a summary."""
 
 import sys
 

@@ -1,7 +1,7 @@
 """An agent in one file: `python agent.py [FOLDER]`. Its model is made up; everything else is real.
 
-It keeps its messages in a session, is out of luck once and tries again, and fills its small context until that is
-compacted by itself. Run it twice: the second run goes on with the session of the first.
+It keeps its messages in a session, retries one failed request, and fills its small context until that is
+compacted automatically. Run it twice: the second run goes on with the session of the first.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ from typing import Any
 
 from sessiond.client import AgentSession, SummaryRequest, connect
 
-WINDOW = 3_000  # tokens; a real model has sixty times as many
+WINDOW = 3_000  # tokens; the window of a real model is sixty times as large
 
 
 class ModelFailed(Exception):
-    """The model broke off."""
+    """Raised when the model stops in the middle of an answer."""
 
 
 class Model:
-    """Stands for a provider's API: takes its messages, and answers with what it would."""
+    """Replaces a provider's API: accepts the same messages, and answers in the same form."""
 
     def __init__(self) -> None:
         self.failures = 1
@@ -43,7 +43,7 @@ async def summarize(request: SummaryRequest) -> str:
 
 
 async def ask(session: AgentSession, model: Model, text: str) -> None:
-    """One prompt, and as many attempts as it takes."""
+    """Send one prompt, and repeat it until the model answers."""
     await session.append({"role": "user", "content": text})
     for _ in range(3):
         try:

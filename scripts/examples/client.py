@@ -1,4 +1,4 @@
-"""A client: append each line of the input to a new session, and print what anybody appends to it."""
+"""A client: append each line of the input to a new session, and print what any client appends to it."""
 
 import json  # noqa: TID251 - a client without a library
 import select
@@ -31,7 +31,7 @@ class Client:
             pass  # notifications may arrive before the response
         return answers[0]["result"] if "result" in answers[0] else sys.exit(answers[0]["error"]["message"])
 
-    def receive(self) -> list[dict[str, Any]]:  # prints what was appended to the session
+    def receive(self) -> list[dict[str, Any]]:  # prints what clients append to the session
         if not (data := self.socket.recv(65536)):
             raise ConnectionError
         *lines, self.received = (self.received + data).split(b"\n")

@@ -1,7 +1,7 @@
 """A program on the OpenAI Agents SDK whose session is in sessiond: `python openai_agent.py SESSION PROMPT`.
 
 It needs `pip install 'sessiond[openai-agents]'`. Run it twice with one SESSION: the second run knows the first.
-`sessiond tree SESSION` shows the session while it is written, and what a person appends there, the next run reads.
+`sessiond tree SESSION` shows the session while it is written. The next run reads what a person appends there.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from sessiond.adapters.openai_agents import SessiondSession
 
 
 def look(place: str) -> str:
-    """Look at a place."""
+    """Return a description of a place."""
     return f"There is a heron in the {place}."
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Print the identity of this terminal, by the recipe in protocol.md. Needs Python, and nothing of sessiond."""
+"""Print the identity of this terminal, by the recipe in protocol.md. Needs only Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROWS: list[Row] = [
 
 
 def stat(pid: int) -> tuple[int, int, int, int]:
-    """Return (parent, session, device, start time) of a process; session -1 when it cannot be seen."""
+    """Return (parent, session, device, start time) of a process; session -1 if it is not visible."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
@@ -60,7 +60,7 @@ def values(row: Row, environ: Mapping[str, str]) -> tuple[str, str]:
 
 
 def server(row: Row, environ: Mapping[str, str]) -> str | None:
-    """Return the process id of the program that starts the panes, as text, or None where none is named."""
+    """Return the process id of the program that starts the panes, as text, or None if no variable names it."""
     return values(row, environ)[1].partition(".")[0] if row[0] in ("tmux", "screen", "kitty") else None
 
 
@@ -118,7 +118,7 @@ def device_name(device: int) -> str:
 
 
 def eldest(pid: int) -> int:
-    """Return the session leader, or the oldest ancestor of the same session where that cannot be seen."""
+    """Return the session leader, or the oldest ancestor of the same session if the leader is not visible."""
     session = stat(pid)[1]
     if session and stat(session)[1] >= 0:
         return session
@@ -135,7 +135,9 @@ def identity() -> str | None:
     if pid is not None:
         first = eldest(pid)
         tty = f"tty:{device_name(stat(pid)[2])}@{stat(first)[3]}"
-        if first == stat(pid)[1]:  # the leader can be seen, so its parent tells which variables are its own
+        if (
+            first == stat(pid)[1]
+        ):  # the leader is visible, so its parent shows which variables belong to the leader
             parent = stat(first)[0]
             given, inherited = environ_of(first), environ_of(parent)
             given = dict(os.environ) if given is None else given
@@ -150,7 +152,7 @@ def identity() -> str | None:
                     return name(row, given)
             return tty
     elif device := next((os.ttyname(text) for text in (0, 2, 1) if os.isatty(text)), None):
-        # A terminal that leads no session: there is nothing but its name and the session of this process.
+        # A terminal that leads no session: only its name and the session of this process are known.
         tty = f"tty:{device.removeprefix('/dev/').replace('/', '-')}@{stat(eldest(os.getpid()))[3]}"
     named = row_by_environment()
     return name(named, os.environ) if named else tty

@@ -1,4 +1,4 @@
-"""Which coroutine of the Python client calls which method, and which of its params may be given by place."""
+"""The coroutines of the Python client: the method that each one calls, and its positional params."""
 
 from dataclasses import dataclass, field
 
@@ -12,7 +12,7 @@ class Call:
     places: tuple[str, ...] = ()
     required: str = ""  # a param that has a default on the wire, and none here
     spread: str = ""  # a list that is given as `*name`
-    without: tuple[str, ...] = ("terminal",)  # what `initialize` has said, or another param says as well
+    without: tuple[str, ...] = ("terminal",)  # already given by `initialize` or another param
     in_this_folder: bool = False  # `cwd` is the folder of this process by default
 
 

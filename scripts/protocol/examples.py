@@ -18,7 +18,7 @@ _ARROW = re.compile(r"^([→←]) ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Example:
-    """One message of a document: where it stands, which way it goes, and what it says."""
+    """One message of a document: its line, its direction, and its content."""
 
     document: str
     heading: str

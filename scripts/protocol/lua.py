@@ -1,6 +1,6 @@
 """`editors/nvim/lua/sessiond/protocol.lua`: LuaCATS classes of every type, and a table of names and codes.
 
-Neovim decodes null as nil, so a nullable field is an optional one. Where a client has to *say* null (because
+Neovim decodes null as nil, so a nullable field is an optional field. Where a client has to *send* null (because
 leaving the field out means something else) its type names `vim.NIL`.
 """
 
@@ -68,7 +68,7 @@ def definition_text(name: str, definition: JsonSchema) -> str:
         values = "".join(f"\n---| {literal(value)} # {means}" for value, means in described)
         return f"{comment}---@alias sessiond.{name}{values}"
     if "properties" not in definition:
-        # An entry of a known type may still lack its fields in a file, so an entry is no more than its base.
+        # An entry of a known type in a file may lack its fields, so the type of an entry is only the base.
         alias = "sessiond.EntryBase" if name == "Entry" else type_name(definition)
         return f"{comment}---@alias sessiond.{name} {alias}"
     fields = "".join(

@@ -18,10 +18,10 @@ _TABLES_ELSEWHERE = {
     "FindingKind": "serverdoctor",
     "ContextReason": "why-an-entry-is-in-or-out",
 }
-"""Enumerations whose values have a table of their own in the prose -> its heading."""
+"""Enumerations whose values have a separate table in the prose -> its heading."""
 
 _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft"))
-"""Types with a heading of their own in the prose. The headings of the others say "shape": `session/info` and
+"""Types with a separate heading in the prose. The headings of the other types say "shape": `session/info` and
 `SessionInfo` would share an anchor."""
 
 _EXAMPLES = {"client.py": "python", "client.mjs": "javascript", "client.sh": "bash"}
@@ -41,7 +41,7 @@ class UnknownPart(TemplatedError):
 
 
 def render(document: str, schema: JsonSchema) -> str:
-    """The document with every generated part made again. Raises `UnknownPart`."""
+    """The document with all generated parts updated. Raises `UnknownPart`."""
     available = parts(schema)
 
     def part(match: re.Match[str]) -> str:
@@ -95,7 +95,7 @@ def type_name(field: JsonSchema) -> str:
                 return f"[{name}](#{_TABLES_ELSEWHERE[name]})"
             return f"[{name}](#{name.lower()}{'' if name in _EXPLAINED_BY_HAND else '-shape'})"
         case {"anyOf": options} | {"oneOf": options}:
-            if is_open(field):  # "Versions and growth" says that a client accepts other strings
+            if is_open(field):  # the section "Versions and growth" says that a client accepts other strings
                 options = [option for option in options if option != {"type": "string"}]
             return " or ".join(dict.fromkeys(type_name(option) for option in options))
         case {"enum": values}:
@@ -196,7 +196,7 @@ def _details(errors: JsonSchema) -> list[str]:
 
 
 def _shapes(definitions: JsonSchema) -> list[str]:
-    """The types that several messages share: what is neither a message of its own nor an entry."""
+    """The types that several messages share: all types that are not a message or an entry."""
     return [
         name
         for name, definition in definitions.items()

@@ -135,7 +135,7 @@ def _enumeration(name: str, definition: JsonSchema, definitions: JsonSchema) -> 
 
 
 def _is_open_somewhere(name: str, part: object) -> bool:
-    """Return whether a result or a notification has values of the enumeration, so that there may be others later."""
+    """Return whether a result or a notification has values of the enumeration, so that others may follow later."""
     if isinstance(part, dict):
         if is_open(part) and {"$ref": f"#/$defs/{name}"} in part["anyOf"]:
             return True

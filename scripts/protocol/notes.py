@@ -22,7 +22,7 @@ def is_nullable(field: JsonSchema) -> bool:
 
 
 def without_null(field: JsonSchema) -> list[JsonSchema]:
-    """The alternatives of a field, null left out; a plain type is its only alternative."""
+    """The alternatives of a field without null; a plain type is the only alternative."""
     return [option for option in _options(field) or [field] if option.get("type") != "null"]
 
 
@@ -61,7 +61,7 @@ def literal(value: object) -> str:
 
 
 def bounds(field: JsonSchema) -> str:
-    """How long a field's text or list may be, or its least and greatest number; empty when it has no bounds."""
+    """The bounds of a field's length or number; empty if it has no bounds."""
     for option in without_null(field):
         if "minLength" in option or "maxLength" in option:
             words = f"{_range(option.get('minLength'), option.get('maxLength'))} characters"

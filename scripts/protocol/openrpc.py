@@ -1,6 +1,6 @@
 """`daemon/schema/openrpc.json`: the requests in the form of OpenRPC 1.3, with the examples of its documents.
 
-It refers to nothing outside of itself. OpenRPC has no notifications from the server and no requests
+The document has no external references. OpenRPC has no notifications from the server and no requests
 to the client; they are in the meta model.
 """
 

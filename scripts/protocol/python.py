@@ -73,7 +73,7 @@ class _Param:
 
     @property
     def declaration(self) -> str:
-        """The argument in the head of a coroutine."""
+        """The argument in the signature of a coroutine."""
         return f"{self.argument}: {self.annotation}" + ("" if self.default is None else f" = {self.default}")
 
 
@@ -89,7 +89,7 @@ def choices(page: str, schema: JsonSchema) -> str:
 
 
 def targets() -> dict[str, Topic]:
-    """Path of each generated file -> what is in it."""
+    """Path of each generated file -> its content."""
     return {f"daemon/sessiond/client/methods/{topic.name}.py": topic for topic in TOPICS}
 
 
@@ -280,7 +280,7 @@ def _wire_names(schema: JsonSchema) -> dict[str, str]:
 
 
 def _in_python(text: str, wire: dict[str, str]) -> str:
-    """A text of the protocol with names and values as Python has them."""
+    """A text of the protocol with names and values in the form of Python."""
     names = wire | {"workDoneToken": "progress"}
 
     def renamed(match: re.Match[str]) -> str:

@@ -62,7 +62,7 @@ def draw_all(folder: Path) -> None:
 
 
 def _tell(shell: Shell) -> None:
-    """Have a daemon store the session."""
+    """Let a daemon store the session."""
     entries = large_story().entries
     teller = Teller(shell.locations, shell.folder)
     teller.create(ID, *entries[:MAX_BATCH], title=TITLE)

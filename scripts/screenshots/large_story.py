@@ -1,4 +1,4 @@
-"""The large session of the gallery: 20,003 entries with 42 branch points, as weeks of work leave them."""
+"""The large session of the gallery: 20,003 entries with 42 branch points, like the result of weeks of work."""
 
 import random
 from typing import Final
@@ -66,7 +66,7 @@ def large_story() -> Story:
     story.leaf = plan
     forks = sorted(
         chance.sample(range(200, ENTRIES - 400, 40), BRANCH_POINTS - 1)
-    )  # the last one is in the end
+    )  # the last topic is at the end
     while len(story.entries) < ENTRIES - 12:
         if forks and len(story.entries) >= forks[0]:
             _branch(story, chance, named=forks.pop(0) % 3 == 0)
@@ -99,7 +99,7 @@ def _branch(story: Telling, chance: random.Random, *, named: bool) -> None:
 
 
 def _end(story: Telling) -> None:
-    """End as sessions do: with a label, a failed request, a prompt in another script, a last branch, an answer."""
+    """Add a typical end: a label, a failed request, a prompt in another script, a last branch, an answer."""
     checked = story.answers(
         "Every price of last week is equal in both services: 1,204,118 of them.", seconds=9
     )

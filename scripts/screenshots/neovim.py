@@ -50,7 +50,7 @@ def draw_all(folder: Path) -> None:
 
 
 def prepare(nvim: Neovim, background: str) -> None:
-    """Choose the background, and leave out what belongs to no picture."""
+    """Choose the background, and hide what does not belong in a picture."""
     nvim.command(
         f"set termguicolors background={background} noruler noshowcmd laststatus=0 fillchars+=eob:\\ "
     )

@@ -49,7 +49,7 @@ def draw(
     expect(page.locator("#path article").first).to_be_visible()
     for key in keys:
         page.keyboard.press("End" if key == "G" else key)
-    if "?" in address:  # what unfolded above has moved it
+    if "?" in address:  # the element has moved, because content above it was unfolded
         page.locator("article.target").evaluate("it => it.scrollIntoView({block: 'start'})")
     page.screenshot(path=picture, animations="disabled", caret="hide")
     context.close()

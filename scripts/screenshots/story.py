@@ -61,7 +61,7 @@ class Telling(Story):
         return name
 
     def fails(self, error: str, *, seconds: float = 1.0) -> str:
-        """Answer with nothing but an error of the provider."""
+        """Answer with an error of the provider only."""
         name = self.answers("", tokens=(0, 0, 0), seconds=seconds)
         self.entries[-1]["message"] |= {"content": [], "stopReason": "error", "errorMessage": error}
         return name
@@ -72,7 +72,7 @@ class Telling(Story):
 
 
 def checkout_story() -> Story:
-    """A bug is looked for, explained, fixed and tested over a morning; five ways were tried and given up."""
+    """A bug is looked for, explained, fixed and tested in a morning; five approaches are tried and abandoned."""
     story = Telling()
     bug = story.asks(
         "The checkout test fails about once in **ten** runs. Find out why, and fix it.\n\n"
@@ -163,7 +163,7 @@ def entries() -> list[dict[str, Any]]:
 
 
 def tell(teller: Teller, home: Path) -> None:
-    """Have a daemon store all sessions. Those of the agents are written into `home` first."""
+    """Let a daemon store all sessions. Those of the agents are written into `home` first."""
     teller.create(ID, *entries(), title=TITLE)
     for path in _write_agents(home, teller.folder):
         teller.call("session/import", path=str(path))

@@ -55,7 +55,7 @@ def _row(row: Sequence[Cell], top: float, ground: int) -> list[str]:
 
 
 def _words(run: Sequence[Cell]) -> Iterator[tuple[int, Sequence[Cell]]]:
-    """Stretches of a run with where they start, without the wide gaps: a renderer may fold several blanks."""
+    """Parts of a run with their start columns, without wide gaps: a renderer may merge several blanks."""
     start = 0
     for is_gap, cells in groupby(
         range(len(run)), key=lambda at: run[at].text == " " and _beside_blank(run, at)

@@ -1,4 +1,4 @@
-"""The extension at work in the real workbench: a transcript, a search, and how a session is handed over."""
+"""The extension at work in the real workbench: a transcript, a search, and the handover of a session."""
 
 import tempfile
 from pathlib import Path
@@ -25,7 +25,7 @@ def draw_all(folder: Path) -> None:
     ):
         shell.folder.mkdir()
         tell(Teller(shell.locations, shell.folder), Path(work))
-        for agent in ("claude", "codex", "gemini", "opencode", "pi"):  # the list says which are installed
+        for agent in ("claude", "codex", "gemini", "opencode", "pi"):  # the list names the installed versions
             program = server.folder / "bin" / agent
             program.parent.mkdir(exist_ok=True)
             program.write_text("#!/bin/sh\n", encoding="utf-8")
@@ -59,7 +59,7 @@ def _widen_side_bar(window: Window, pixels: int) -> None:
 
 
 def write(window: Window, path: Path) -> None:
-    """Draw the window into a PNG file. The mouse is where it changes nothing."""
+    """Draw the window into a PNG file. The position of the mouse changes nothing."""
     window.page.mouse.move(_SIZE[0] / 2, _SIZE[1] - 60)
     expect(window.page.locator(".monaco-hover:visible")).to_have_count(0)
     window.page.screenshot(path=path, animations="disabled", caret="hide")

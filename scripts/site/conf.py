@@ -19,7 +19,7 @@ version = release = __version__
 extensions = ["myst_parser"]
 myst_heading_anchors = 6
 suppress_warnings = [
-    "misc.highlighting_failure",  # exchanges of the protocol have an arrow before each message
+    "misc.highlighting_failure",  # in the exchanges of the protocol, an arrow precedes each message
     "myst.header",  # protocol.md has the shapes of its types two levels below their heading
 ]
 root_doc = "README"
@@ -27,7 +27,7 @@ source_suffix = {".md": "markdown"}
 include_patterns = [
     "*.md", "daemon/*.md", "daemon/decisions/*.md", "daemon/man/*.md", "editors/*.md", "editors/*/*.md",
 ]  # fmt: skip
-smartquotes = False  # they would make one dash of the two before an option
+smartquotes = False  # they would replace the two dashes of an option by one
 html_theme = "furo"
 html_title = "sessiond"
 html_copy_source = False

@@ -23,7 +23,7 @@ READS_FILES: Json = {"fs": {"readTextFile": True}}
 
 
 class Refused(Exception):
-    """The answer to a request is an error."""
+    """Raised when the answer to a request is an error."""
 
     def __init__(self, error: Json) -> None:
         super().__init__(error)
@@ -37,7 +37,7 @@ def scripted_agent(*words: str) -> list[str]:
 
 
 class Editor:
-    """A process `sessiond acp`, its requests and what it received.
+    """A process `sessiond acp`, its requests and the messages that it received.
 
     Args:
         locations: The home of the daemon.
@@ -176,7 +176,7 @@ class Editor:
                 pipe.close()
 
     def kill(self) -> None:
-        """Kill the process without any chance to tidy up."""
+        """Kill the process, so that it cannot clean up."""
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(BOUND)
 
@@ -196,7 +196,7 @@ def _allow(request: Json) -> Json | None:
 
 @contextlib.contextmanager
 def an_editor(locations: Locations, *words: str, **env: str) -> Iterator[Editor]:
-    """An editor whose process is ended at the end."""
+    """An editor whose process ends with the block."""
     editor = Editor(locations, words, env)
     try:
         yield editor
@@ -215,7 +215,7 @@ def two_editors(
     capabilities: Any = READS_FILES,
     **params: Any,
 ) -> Iterator[tuple[Editor, Editor, str]]:
-    """Two editors, of which the second is attached to the session that runs for the first; its id."""
+    """Two editors, and the id of the session of the first one, to which the second one is attached."""
     memory = tmp_path / "memory"
     memory.mkdir()
     words = ["--agent", "scripted", "--", *scripted_agent("--can", "load", "--memory", str(memory))]
@@ -228,7 +228,7 @@ def two_editors(
 
 
 def stored(locations: Locations, native_id: str) -> list[Json]:
-    """The entries on the path of the session of an agent's session; none if there is no such session."""
+    """The entries on the path of the session that was read from an agent's session; empty if there is none."""
     with connect_blocking(locations=locations) as daemon:
         found = [
             session
@@ -243,7 +243,7 @@ def stored(locations: Locations, native_id: str) -> list[Json]:
 
 
 def spoken(entries: Sequence[Json]) -> list[tuple[str, str]]:
-    """Role and content of the messages among entries, in short."""
+    """The role and the content of the messages among entries, in a short form."""
     found = []
     for entry in entries:
         message = entry.get("message")

@@ -1,6 +1,6 @@
 """Facts about each agent for tests: the modules `cases` in the folders of tests/agents, one for each row.
 
-Attributes of such a module: `PLACE`, the path of a session in the home folder `/home/ada`, and, where there are any,
+Attributes of such a module: `PLACE`, the path of a session in the home folder `/home/ada`, and, if they exist,
 `SESSIONS` and `OTHERS`, further paths in a folder of the agent that are or are not sessions; `MOVED`, variables with
 the folder that they lead to; `WRITES_VERSION` and `NEEDS_VERSION`, whether a session that is written for it has the
 version of the agent, and whether it has one if that is not known; `written`, which returns the texts of people and
@@ -32,7 +32,7 @@ def case_of(name: str) -> ModuleType:
 
 
 def of_all(attribute: str) -> list[tuple[str, Any]]:
-    """The values in a list of every case, each with the name of the agent."""
+    """The values of one list in every case, each with the name of the agent."""
     return [(name, item) for name in AGENTS for item in getattr(case_of(name), attribute, ())]
 
 

@@ -1,4 +1,4 @@
-"""A person's real agents, the model behind them, a project folder, and a terminal of sessiond in it."""
+"""The real agents of a user, their model, a project folder, and a terminal of sessiond in it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -28,10 +28,10 @@ class AgentDesk:
     written: list[Said] = field(default_factory=list)
     """The texts of the session that was written last for an agent."""
     native_id: str = ""
-    """The agent's id of that session."""
+    """The id of that session in the agent."""
 
     def ran(self, *words: str) -> Ran:
-        """A command with --json, run where the agents are installed, whatever its exit code."""
+        """Run a command with --json, with the agents on the path, and return it with any exit code."""
         return self.shell.run(*words, "--json", **self.agents.environment(self.project))
 
     def command(self, *words: str) -> Any:
@@ -41,7 +41,7 @@ class AgentDesk:
         return done.json
 
     def goes_on(self, session_id: str, agent: str, text: str) -> Request:
-        """The request that reaches the model when a session is resumed in an agent, and the agent is asked."""
+        """Resume a session in an agent, send a prompt, and return the request that reaches the model."""
         found = self.command("resume", session_id, "--in", agent)
         assert found["importArgv"] is None
         assert found["cwd"] == str(self.project)
@@ -53,7 +53,7 @@ class AgentDesk:
 
 @contextlib.contextmanager
 def an_agent_desk(folder: Path, *, turn_bound: float = TURN_BOUND) -> Iterator[AgentDesk]:
-    """A desk whose project and home are new folders in `folder`; no daemon runs yet."""
+    """A desk whose project and home are new folders in `folder`. No daemon runs."""
     project = folder / "project"
     project.mkdir(parents=True)
     with ScriptedModel() as model, a_shell(project) as shell:

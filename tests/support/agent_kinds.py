@@ -1,6 +1,6 @@
-"""Finds what an agent writes into its sessions that our readers do not know.
+"""Finds data that an agent writes into its sessions and that our readers do not know.
 
-A reader keeps a line without a counterpart as it is, and names its kind. `KNOWN` has the kinds that the pinned version
+A reader keeps a line without a counterpart unchanged, and names its kind. `KNOWN` has the kinds that the pinned version
 of each agent writes and that are kept on purpose. Any other kind is new.
 """
 
@@ -45,7 +45,7 @@ def reading(name: str, file_name: str, data: bytes) -> Reading:
 
 
 def two_turns(name: str, agents: RealAgents, model: ScriptedModel, project: Path) -> list[NativeSession]:
-    """Have an agent call a tool, answer, and answer once more after a resume; its sessions."""
+    """Let an agent call a tool, answer, and answer again after a resume. Returns its sessions."""
     file = project / "reeds.txt"
     file.write_text("a heron\n", encoding="utf-8")
     tool, arguments = read_call(name, file)
@@ -64,7 +64,7 @@ def long_session(
     calls: int,
     half_way: threading.Event | None = None,
 ) -> NativeSession:
-    """Have an agent read so many files of 12 kB, one after the other, and answer once more after a resume.
+    """Let an agent read a number of files of 12 kB, one after the other, and answer again after a resume.
 
     The project has instructions of 14 kB, which some agents repeat in their sessions. The second half of the files
     waits for the event `half_way`.
@@ -87,7 +87,7 @@ def long_session(
 
 
 def news(name: str, file_name: str, data: bytes) -> Iterator[str]:
-    """One sentence for each thing in a session of two turns that our reader does not know."""
+    """One sentence for each part of a session of two turns that our reader does not know."""
     found = reading(name, file_name, data)
     for kind in sorted(found.kinds - set(KNOWN.get(name, ()))):
         yield f"unknown kind of line: {kind}"

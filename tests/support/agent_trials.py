@@ -1,4 +1,4 @@
-"""Has a real agent make a long session under the eyes of a daemon, and take it to another agent and back."""
+"""Lets a real agent make a long session while a daemon follows it, and continues it in another agent and back."""
 
 import json  # noqa: TID251 - an export, as another program reads it
 import threading
@@ -18,7 +18,7 @@ from support.real_agents import GO_ON, NativeSession, compacting
 ELSEWHERE = ("And the crow?", "The crow sits on the roof.")
 BACK = ("And the stork?", "The stork is in the south.")
 AFTER = ("And the swan?", "The swan is on the lake.")
-"""The question and the answer in the other agent, back in the first, and after a compaction."""
+"""The questions and answers in the other agent, again in the first one, and after a compaction."""
 SAID = (QUESTION, ANSWER, SECOND_QUESTION, SECOND_ANSWER, *ELSEWHERE, *BACK)
 LONGEST_START = 600.0
 """Seconds within which an agent makes half of its calls or ends."""
@@ -31,7 +31,7 @@ class Trial:
     done: str
     """The result in words, or `not tried:` and the reason."""
     found: list[str] = field(default_factory=list)
-    """One sentence for each thing that is cut, missing or doubled."""
+    """One sentence for each text that is cut, missing or doubled."""
 
 
 @dataclass(kw_only=True)
@@ -43,14 +43,14 @@ class LongTrial(Trial):
 
 
 def followed_long_session(desk: AgentDesk, name: str, calls: int) -> LongTrial:
-    """A long session in two starts, which a daemon follows while it is written."""
+    """Make a long session in two starts, while a daemon follows it."""
     desk.shell("agents", "follow", name, **desk.agents.environment(desk.project))
     half_way = threading.Event()
     found = []
     with ThreadPoolExecutor(1) as pool:
         made = pool.submit(long_session, name, desk.agents, desk.model, desk.project, calls, half_way)
         try:
-            # Starting an agent can take a minute beside others; it then ends or fails by itself.
+            # The start of an agent can take a minute beside others; then it ends or fails without help.
             wait_until(lambda: made.done() or len(desk.model.requests) > calls // 2, LONGEST_START)
             if not _becomes(
                 lambda: made.done() or desk.command("list", "--all", "--agent", name)["sessions"]
@@ -75,7 +75,7 @@ def followed_long_session(desk: AgentDesk, name: str, calls: int) -> LongTrial:
 
 
 def compacted(desk: AgentDesk, name: str) -> Trial:
-    """The agent replaces the history of its newest session by a summary, and answers once more."""
+    """Let the agent replace the history of its newest session by a summary, and answer again."""
     native_id = desk.agents.native_id(name)
     before = {entry["id"] for entry in _entries(desk, native_id)}
     question, answer = AFTER
@@ -109,7 +109,7 @@ def compacted(desk: AgentDesk, name: str) -> Trial:
 
 
 def there_and_back(desk: AgentDesk, name: str, other: str) -> Trial:
-    """A session of two turns goes on in another agent, and from there in a new session of the first."""
+    """Continue a session of two turns in another agent, and from there in a new session of the first."""
     if name not in WRITTEN:
         return Trial(done="not tried: sessiond writes no sessions of it")
     desk.shell("agents", "follow", name, other, **desk.agents.environment(desk.project))
@@ -145,18 +145,18 @@ def _becomes(holds: Callable[[], Any]) -> bool:
 
 
 def _session(desk: AgentDesk, native_id: str) -> str:
-    """The id of a session here, by the agent's id."""
+    """The id of a session in sessiond, by its id in the agent."""
     return str(desk.command("show", native_id)["session"]["sessionId"])
 
 
 def _entries(desk: AgentDesk, native_id: str) -> list[dict[str, Any]]:
-    """The entries of a session of an agent; none before it is here."""
+    """The entries of a session of an agent; empty before the daemon has imported it."""
     done = desk.shell.run("export", native_id, "--format", "jsonl", "--no-redact")
     return [json.loads(line) for line in done.lines[1:]] if done.code == 0 else []
 
 
 def _context(desk: AgentDesk, native_id: str) -> list[dict[str, Any]]:
-    """The messages that a model would receive; none before the session is here."""
+    """The messages that a model would receive; empty before the daemon has imported the session."""
     done = desk.ran("context", native_id)
     return messages_of(done.json) if done.code == 0 else []
 

@@ -12,7 +12,7 @@ from sessiond.client.summarizer import Summarize
 from sessiond.paths import Locations
 
 WINDOW = {"context_window": 4_000, "reserve_tokens": 1_000, "keep_recent_tokens": 500}
-"""Settings that a few long messages go beyond."""
+"""Settings whose limit a few long messages exceed."""
 
 
 def prompt(text: str) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def prompt(text: str) -> dict[str, Any]:
 
 
 def answer(text: str, *, used: int = 0) -> dict[str, Any]:
-    """An assistant's message, whose provider counted so many tokens."""
+    """An assistant's message with a token count of its provider."""
     usage = {"input": used, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": used}
     return {"role": "assistant", "content": [{"type": "text", "text": text}], "usage": usage}
 
@@ -47,7 +47,7 @@ async def an_agent(
 
 
 async def fill(session: AgentSession, turns: int = 4, *, used: int = 3_500) -> list[str]:
-    """Talk until the context is full by `WINDOW`; the last answer says so. The entries' ids."""
+    """Append turns until the context is full according to `WINDOW`; the last answer says so. Returns the ids."""
     ids = []
     for number in range(turns):
         ids.append(await session.append(prompt(f"question {number} " + "x" * 1_500)))
@@ -57,7 +57,7 @@ async def fill(session: AgentSession, turns: int = 4, *, used: int = 3_500) -> l
 
 
 class Writer:
-    """Writes summaries when the test lets it; `asked` is what it was asked."""
+    """Writes summaries when the test allows it; `asked` has the requests."""
 
     def __init__(self, *, says: str = "What was said.", at_once: bool = True) -> None:
         self.asked: list[SummaryRequest] = []

@@ -1,4 +1,4 @@
-"""A daemon that answers what a test says, for a command that runs in the process of the test."""
+"""A daemon with the answers of a test, for a command that runs in the process of the test."""
 
 import contextlib
 import os
@@ -21,4 +21,4 @@ def a_daemon_that_answers(results: Mapping[str, Callable[[Any], Any]]) -> Iterat
             yield
         finally:
             listener.close()
-            blocking.received.clear()  # a process has one command
+            blocking.received.clear()  # a process runs one command

@@ -1,6 +1,6 @@
 """The answers of a program about a session file: one shape for pi, oh-my-pi, recordings of them, and sessiond.
 
-Ids are as the program gave them. A v1 file has none, so programs make some up: compare those by position.
+Ids are those of the program. A v1 file has no ids, so programs generate some: compare those by position.
 """
 
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class View:
-    """The view from one leaf: the path to it, root first, and the context a model would get there."""
+    """The view from one leaf: the path to it, root first, and the context that a model would receive there."""
 
     name: str
-    """`current` for the leaf the program opened at; else a name or an entry id."""
+    """`current` for the leaf at which the program opened the file; else a name or an entry id."""
     leaf_id: str | None
     path: tuple[str, ...] = ()
     messages: tuple[Any, ...] = ()
@@ -25,13 +25,13 @@ class View:
 
 @dataclass(frozen=True)
 class Answers:
-    """The findings of a program in a file, or `open_error` and nothing else."""
+    """The findings of a program in a file, or only `open_error`."""
 
     open_error: str | None = None
     rewrote_at_open: bool = False
     header: Mapping[str, Any] | None = None
     entry_ids: tuple[str, ...] = ()
-    """In file order. A duplicate id appears as often as it stands in the file."""
+    """In file order. A duplicate id appears as often as in the file."""
     views: tuple[View, ...] = ()
     roots: tuple[str, ...] = ()
     parents: Mapping[str, str | None] = field(default_factory=dict)

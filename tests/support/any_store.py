@@ -1,4 +1,4 @@
-"""The stores of which the contracts hold: in memory, in files, in a PostgreSQL database."""
+"""The stores that the contracts apply to: in memory, in files, in a PostgreSQL database."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,7 +16,7 @@ STORES = ["memory", "files", pytest.param("postgres", marks=pytest.mark.postgres
 
 @asynccontextmanager
 async def store_of(kind: str, request: pytest.FixtureRequest, home: Path) -> AsyncIterator[Store]:
-    """A new store of a kind. The one in a database needs the fixture `postgres_server`."""
+    """A new store of a kind. A store in a database needs the fixture `postgres_server`."""
     if kind == "memory":
         yield MemoryStore()
     elif kind == "files":

@@ -1,4 +1,4 @@
-"""`sessiond attach --stdio` as an editor runs it, and a daemon of a test's own that says what the test wants."""
+"""`sessiond attach --stdio` as an editor runs it, and a fake daemon that sends what the test wants."""
 
 import contextlib
 import json  # noqa: TID251 - frames are read as another program reads them
@@ -29,7 +29,7 @@ def read_frame(stream: IO[bytes]) -> Any:
 
 
 class Attached:
-    """An editor's end of the two pipes."""
+    """The ends of the two pipes that an editor has."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
@@ -55,7 +55,7 @@ class Attached:
         return read_frame(self._from)
 
     def answer(self, id: int) -> Any:
-        """The answer to a request; what comes before it is passed over."""
+        """The answer to a request; messages before it are ignored."""
         while (message := self.read()) is not None:
             if message.get("id") == id and "method" not in message:
                 return message
@@ -76,13 +76,13 @@ class Attached:
         self._to.close()
 
     def end(self) -> int:
-        """Its exit status, once it has ended."""
+        """The exit status, after the process has ended."""
         return self.process.wait(PATIENCE)
 
 
 @contextlib.contextmanager
 def attached(locations: Locations, **more: str) -> Iterator[Attached]:
-    """An editor that has started its server and has said nothing yet."""
+    """An editor that has started its server and has sent nothing."""
     with subprocess.Popen(
         sessiond("attach", "--stdio"),
         env=environment(locations, **more),
@@ -97,7 +97,7 @@ def attached(locations: Locations, **more: str) -> Iterator[Attached]:
 
 
 class ScriptedDaemon:
-    """Listens where a daemon would. Each `meet` is another daemon for whoever is attached."""
+    """Listens in the place of a daemon. Each `meet` is another daemon for the attached client."""
 
     def __init__(self, locations: Locations) -> None:
         make_private(locations.runtime)
@@ -123,7 +123,7 @@ class ScriptedDaemon:
 
 
 class Met:
-    """A connection as the daemon has it."""
+    """The daemon's side of a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -133,7 +133,7 @@ class Met:
         return read_frame(self._stream)
 
     def sees_a_beginning(self) -> None:
-        """Wait for the first byte of the next message, and leave it there."""
+        """Wait for the first byte of the next message, and do not consume it."""
         self._connection.recv(1, socket.MSG_PEEK)
 
     def say(self, **message: Any) -> None:
@@ -147,7 +147,7 @@ class Met:
         return message
 
     def go(self) -> None:
-        """End without a word."""
+        """End without a message."""
         self._stream.close()
         self._connection.close()
 

@@ -1,4 +1,4 @@
-"""A real Chromium with pages of this machine only. Its driver is loaded when a test first asks for it."""
+"""A real Chromium that shows pages of this machine only. Its driver is loaded when a test first needs it."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _QUIET = (
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
 PATIENCE_MS = 60_000
-"""A busy machine takes its time."""
+"""A busy machine is slow."""
 
 
 @contextmanager
 def a_browser(*more: str) -> "Iterator[Browser]":
-    """A browser that runs as long as the block. `more` are words of its command line."""
+    """A browser that runs until the block ends. `more` has further words of its command line."""
     driver = pytest.importorskip("playwright.sync_api", reason="pip install playwright")
     chromium = shutil.which("chromium")
     if chromium is None:
@@ -37,14 +37,14 @@ def a_browser(*more: str) -> "Iterator[Browser]":
 
 
 def expect(what: Any) -> Any:
-    """The expectation of a test of a page or a part of it: it waits until it is so."""
+    """The expectation of a test about a page or a part of it, which waits until the condition is met."""
     from playwright.sync_api import expect as expected
 
     return expected(what)
 
 
 class Watched:
-    """A page, and what it asked for and complained of."""
+    """A page, its requests and its error messages."""
 
     def __init__(
         self,

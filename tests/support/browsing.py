@@ -1,4 +1,4 @@
-"""The browser on a screen of a test's own, with a daemon behind a real socket: keys in, text out."""
+"""The browser on a screen of the test, with a daemon behind a real socket: keys in, text out."""
 
 import contextlib
 import re
@@ -21,7 +21,7 @@ from support.waiting import until
 
 SESSION = "atlas-parser-1"
 NOON = 1_771_243_200.0
-"""12:00 UTC on 2026-02-16, when all of it was said some minutes before."""
+"""12:00 UTC on 2026-02-16, some minutes after all messages."""
 
 
 def said(name: str, minute: int, draft: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ STORY = (
 
 @dataclass
 class Desk:
-    """A daemon with one session, and somebody else who works on it."""
+    """A daemon with one session, and another client that works on it."""
 
     locations: Locations
     peer: Peer
@@ -79,7 +79,7 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """The screen as text; what overlaps it, where something does."""
+        """The screen as text; if a dialog overlaps it, the dialog."""
         return [strip.text.rstrip() for strip in self.strips]
 
     @property
@@ -103,7 +103,7 @@ class Screen:
         await self.pilot.press(*(names.get(text, text) for text in text))
 
     async def see(self, pattern: str) -> None:
-        """Wait for something to be seen."""
+        """Wait until a text is on the screen."""
         look = re.compile(pattern, re.MULTILINE)
         try:
             await until(lambda: look.search(self.text))
@@ -111,7 +111,7 @@ class Screen:
             raise AssertionError(f"never seen: {pattern}\n{self.text}") from None
 
     async def see_not(self, pattern: str) -> None:
-        """Wait for something to be gone."""
+        """Wait until a text is not on the screen any more."""
         look = re.compile(pattern, re.MULTILINE)
         try:
             await until(lambda: not look.search(self.text))
@@ -119,7 +119,7 @@ class Screen:
             raise AssertionError(f"never gone: {pattern}\n{self.text}") from None
 
     async def shows(self, text: str) -> None:
-        """Wait for exactly this screen."""
+        """Wait until the screen is exactly this text."""
         with contextlib.suppress(TimeoutError):
             await until(lambda: self.text == text)
         assert self.text == text
@@ -141,7 +141,7 @@ async def a_screen_of(
     encoding: str | None = None,
     **more: Any,
 ) -> AsyncIterator[Screen]:
-    """A browser of the desk's session on a screen of this size, attached and with all rows read."""
+    """A browser of the desk's session on a screen of this size, attached, after it has read all rows."""
     browser = Browser(
         await desk.session(),
         locations=desk.locations,

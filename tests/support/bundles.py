@@ -1,4 +1,4 @@
-"""Bundles of machines in tests: written, imported, and made by hand as no sessiond writes them."""
+"""Bundles of machines in tests: written, imported, and made by hand in forms that sessiond does not write."""
 
 import hashlib
 import io
@@ -23,7 +23,7 @@ NO_KEYS = DecryptionKeys()
 
 
 def ignore(done: int, count: int) -> None:
-    """Progress that nobody looks at."""
+    """Progress that no test reads."""
 
 
 async def write(
@@ -58,13 +58,13 @@ def frame(content: bytes) -> bytes:
 
 
 def container(archive: bytes, *, version: str = "1") -> bytes:
-    """A container around any bytes, with the right sum."""
+    """A container around any bytes, with the correct checksum."""
     data = frame(f"sessiond bundle {version}\n".encode()) + zstandard.ZstdCompressor().compress(archive)
     return data + frame(hashlib.sha256(data).digest())
 
 
 def members_of(path: Path) -> dict[str, bytes]:
-    """The members of a bundle, as another program reads them."""
+    """The members of a bundle, read without the product's code."""
     with path.open("rb") as file:
         data = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True).read()
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
@@ -72,7 +72,7 @@ def members_of(path: Path) -> dict[str, bytes]:
 
 
 def rebuilt(members: Mapping[str, bytes | tarfile.TarInfo], *, honest: bool = False) -> bytes:
-    """A container of members. `honest`: the manifest names them as they are now."""
+    """A container of members. With `honest`, the manifest describes the present members."""
     made = dict(members)
     if honest:
         manifest = json.loads(_bytes(made["manifest.json"]))

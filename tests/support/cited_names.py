@@ -23,10 +23,10 @@ OF_OTHERS = {
     "InlayHint": "LSP", "SessionState": "NOVA", "SessionStore": "the SDK of Claude", "pending_only": "ACP",
     "a_b": "an example", "max_age_hours": "NOVA", "max_concurrent_sessions": "NOVA", "run_task": "NOVA",
 }  # fmt: skip
-"""Names of other programs that a comment cites and no code has, and whose they are."""
+"""Names of other programs that a comment cites and no code has, and the programs that they belong to."""
 
 _OLD = ("CHANGELOG.md", "daemon/decisions/", "tests/data/")
-"""Texts about the past, and texts of others."""
+"""Texts about the past, and texts of other authors."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -44,7 +44,7 @@ class Source(NamedTuple):
     """The parts of a Python file."""
 
     texts: tuple[str, ...]  # docstrings and comments
-    words: frozenset[str]  # of the code and its strings
+    words: frozenset[str]  # the words of the code and of its strings
     strings: frozenset[str]
     classes: frozenset[str]  # defined or imported
 
@@ -123,7 +123,7 @@ def words_beside_classes() -> dict[str, frozenset[str]]:
 
 
 def gone(text: str, beside: Path) -> Iterator[str]:
-    """The names that a text cites and that nothing has. `beside` is the folder of its file."""
+    """The names that a text cites and that do not exist. `beside` is the folder of its file."""
     for name in _TEST.findall(text):
         if name not in known_words() and not name.endswith("_"):
             yield name
@@ -164,7 +164,7 @@ def _exists(path: str, name: str | None, beside: Path) -> bool:
 
 
 def cited_and_gone() -> list[str]:
-    """Every name that is cited and gone, with the file that cites it."""
+    """Every cited name that does not exist any more, with the file that cites it."""
     found = set[str]()
     for path in files():
         name = str(path.relative_to(ROOT))
@@ -173,7 +173,7 @@ def cited_and_gone() -> list[str]:
         if path.suffix == ".py":
             found |= {f"{name}: {part}" for text in source_of(path).texts for part in gone(text, path.parent)}
         else:
-            # A document cites other programs, whose names are in no code; paths and tests are ours.
+            # A document cites other programs, whose names no code has; paths and tests are those of this project.
             text = _FENCE.sub("", path.read_text(encoding="utf-8"))
             cited = {
                 text

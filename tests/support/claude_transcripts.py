@@ -13,7 +13,7 @@ SESSION = "11111111-2222-4333-8444-555555555555"
 
 
 def turn(number: int, text: str = "", **fields: Any) -> dict[str, Any]:
-    """A line of Claude Code: even ones are of the user, each a child of the one before."""
+    """A line of Claude Code: even lines are of the user, and each line is a child of the previous one."""
     role = "assistant" if number % 2 else "user"
     message: dict[str, Any] = {"role": role, "content": [{"type": "text", "text": text or f"text {number}"}]}
     if role == "assistant":

@@ -1,4 +1,4 @@
-"""A terminal of which the test is the other end: a command leads its session, and the terminal can be closed."""
+"""A terminal whose other end the test has: a command leads its session, and the test can close the terminal."""
 
 import contextlib
 import fcntl
@@ -16,7 +16,7 @@ from pathlib import Path
 from support.patience import BOUND
 
 _QUIET = 30
-"""Looks, 10 ms apart."""
+"""The number of checks, 10 ms apart."""
 
 
 class Terminal:
@@ -28,7 +28,7 @@ class Terminal:
         self._drawn = b""
 
     def until(self, pattern: str) -> None:
-        """Wait until something is drawn; what was drawn up to it is not looked at again."""
+        """Wait until a text is drawn. The output up to it is not searched again."""
         look = re.compile(pattern.encode())
         deadline = time.monotonic() + BOUND
         while (found := look.search(self._drawn)) is None:
@@ -50,7 +50,7 @@ class Terminal:
             self._controller = -1
 
     def has_ended(self) -> bool:
-        """Whether the command itself has ended, whatever it has left."""
+        """Whether the command itself has ended, even if its children run."""
         return self.leader not in _session_of(self.leader)
 
     def left(self) -> list[str]:
@@ -62,7 +62,7 @@ class Terminal:
 def a_terminal(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, *, ignores_hangup: bool = False
 ) -> Iterator[Terminal]:
-    """Run a command on a terminal, until this is left.
+    """Run a command on a terminal until the block ends.
 
     With `ignores_hangup`, it is started with SIGHUP ignored, as by nohup.
     """
@@ -84,7 +84,7 @@ def a_terminal(
 
 
 def until_quiet(pid: int) -> None:
-    """Wait until a process sleeps, and has used no processor for a while."""
+    """Wait until a process sleeps, and has not used the processor for some time."""
     deadline = time.monotonic() + BOUND
     before, quiet = _activity(pid), 0
     while quiet < _QUIET:

@@ -10,7 +10,7 @@ def entries_of(page: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def seqs_of(page: Mapping[str, Any]) -> list[int]:
-    """The seqs of the same."""
+    """The seqs of these entries."""
     return [item["seq"] for item in page["items"]]
 
 

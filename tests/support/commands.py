@@ -1,4 +1,4 @@
-"""The command line as a user runs it: real processes against a daemon of their own."""
+"""The command line as a user runs it: real processes with a separate daemon."""
 
 import contextlib
 import json  # noqa: TID251 - what a reader of --json would use
@@ -43,7 +43,7 @@ class Shell:
     terminal: str = "one"
 
     def run(self, *words: str, stdin: str = "", **more: str) -> Ran:
-        """A command, whatever its exit code."""
+        """Run a command, and accept any exit code."""
         done = subprocess.run(
             sessiond(*words),
             input=stdin,
@@ -57,7 +57,7 @@ class Shell:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def __call__(self, *words: str, stdin: str = "", **more: str) -> Ran:
-        """A command that has to succeed."""
+        """Run a command that has to succeed."""
         ran = self.run(*words, stdin=stdin, **more)
         assert ran.code == 0, ran
         return ran
@@ -70,7 +70,7 @@ class Shell:
         return {**kept, "SESSIOND_TERMINAL": self.terminal, "PYTHONUTF8": "1", **more}
 
     def start(self, *words: str, **more: str) -> subprocess.Popen[str]:
-        """A command that goes on running; its output can be read line by line."""
+        """A command that runs in the background; its output can be read line by line."""
         return subprocess.Popen(
             sessiond(*words),
             stdout=subprocess.PIPE,
@@ -83,6 +83,6 @@ class Shell:
 
 @contextlib.contextmanager
 def a_shell(folder: Path) -> Iterator[Shell]:
-    """A terminal in `folder`, with a home of its own; no daemon runs yet."""
+    """A terminal in `folder`, with a separate home. No daemon runs."""
     with a_home() as locations:
         yield Shell(locations, folder)

@@ -1,4 +1,4 @@
-"""A connection that is cut in mid-stream."""
+"""A connection that is cut in the middle of the stream."""
 
 CUT = """
 import os, subprocess, sys
@@ -9,4 +9,4 @@ while left > 0 and (data := os.read(0, min(left, 65536))):
     left -= len(data)
 process.kill()
 """
-"""A command that ends after so many bytes have gone through it to another command."""
+"""A command that ends after it has passed a number of bytes to another command."""

@@ -1,4 +1,4 @@
-"""A proxy before a PostgreSQL server that cuts the connection at a chosen message, in either direction."""
+"""A proxy in front of a PostgreSQL server that cuts the connection at a chosen message, in either direction."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 Moment = Literal["before", "after"]
-"""Whether a statement reaches the server before the connection is cut: "after", its answer is lost."""
+"""Whether the connection is cut before or after a statement reaches the server; "after": the answer is lost."""
 
 
 class CuttingProxy:
@@ -29,7 +29,7 @@ class CuttingProxy:
         self._speaks.set()
 
     def cut_at(self, number: int, moment: Moment) -> asyncio.Event:
-        """Cut the connection at a statement, counted from now on from 0. The event is set when that happened."""
+        """Cut the connection at a statement, counted from 0 from now on. The event is set after the cut."""
         self._cut_at, self._moment, self._cut = self.statements + number, moment, asyncio.Event()
         return self._cut
 
@@ -44,11 +44,11 @@ class CuttingProxy:
         self._is_down = False
 
     def fall_silent(self) -> None:
-        """Keep all connections, accept others, and pass nothing on: the network lost its packets."""
+        """Keep all connections, accept others, and pass nothing on, as if the network lost all packets."""
         self._speaks.clear()
 
     def speak_again(self) -> None:
-        """Pass on what has waited, and all that follows."""
+        """Pass on the waiting bytes and all later bytes."""
         self._speaks.set()
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -85,7 +85,7 @@ class CuttingProxy:
             server.write(data)
             await server.drain()
             if is_cut:
-                # The server has the statement; its answer finds nobody.
+                # The server has the statement, but its answer cannot be delivered.
                 self._cut.set()
                 await asyncio.sleep(0.02)
                 raise ConnectionResetError
@@ -102,7 +102,7 @@ class CuttingProxy:
 
 @asynccontextmanager
 async def cutting_proxy(url: str, folder: Path) -> AsyncIterator[tuple[CuttingProxy, str]]:
-    """A proxy before the server of a URL, and the URL by which it is reached."""
+    """A proxy in front of the server of a URL, and the URL of the proxy."""
     behind, _, rest = url.partition("?host=")
     target, _, port = rest.partition("&port=")
     proxy = CuttingProxy(Path(target) / f".s.PGSQL.{port}")

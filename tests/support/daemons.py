@@ -1,4 +1,4 @@
-"""A daemon to test against in three ways: joined in memory, over a real socket in this process, as a process.
+"""A daemon for tests in three modes: joined in memory, over a real socket in this process, and as a process.
 
 `Peer` is a plain JSON-RPC client: dicts in, dicts out, every notification kept. It is what sessions are
 tested with; the convenient client of the package has tests of its own.
@@ -44,7 +44,7 @@ MODES: tuple[Mode, ...] = ("memory", "socket", "process")
 
 
 class Refused(Exception):
-    """The daemon answered with an error; tests look at `kind`."""
+    """Raised when the daemon answers with an error; tests check `kind`."""
 
     def __init__(self, error: dict[str, Any]) -> None:
         self.code: int = error["code"]
@@ -63,11 +63,11 @@ class Peer(Handler[Connection]):
     connection: Connection = field(init=False)
     notes: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
-    """Notifications of lines, as they stood on the wire."""
+    """Notifications of lines, as they were on the wire."""
     order: list[str] = field(default_factory=list)
     """The received messages, in order: the names of notifications and requests, and "reply"."""
     asked: list[dict[str, Any]] = field(default_factory=list)
-    """The requests of the daemon, whole."""
+    """The complete requests of the daemon."""
     is_closed: asyncio.Event = field(default_factory=asyncio.Event)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _last_reply: bytes = b""
@@ -75,7 +75,7 @@ class Peer(Handler[Connection]):
     """The answers to all requests, by their ids."""
 
     async def call(self, method: str, **params: Any) -> Any:
-        """The result of a request, its params as keywords. Raises `Refused`, `ConnectionClosed`."""
+        """Send a request with params as keywords, and return its result. Raises `Refused`, `ConnectionClosed`."""
         answer = self.send(method, **params)
         if self.is_closed.is_set():
             raise ConnectionClosed
@@ -83,7 +83,7 @@ class Peer(Handler[Connection]):
             return await answer
 
     def send(self, method: str, **params: Any) -> "asyncio.Future[Any]":
-        """Send a request now; its answer comes when it does."""
+        """Send a request, and do not wait for its answer."""
         request_id = f"call-{len(self.calls)}"
         answer = self.calls[request_id] = asyncio.get_running_loop().create_future()
         self.connection.send_body(encode_request(request_id, method, params))
@@ -95,12 +95,12 @@ class Peer(Handler[Connection]):
         return f"call-{len(self.calls) - 1}"
 
     async def raw(self, method: str, **params: Any) -> bytes:
-        """The reply to a request, as it stood on the wire."""
+        """The reply to a request, as it was on the wire."""
         await self.call(method, **params)
         return self._last_reply
 
     async def position(self, session_id: str, seq: int) -> dict[str, Any]:
-        """Line `seq` of the log that the session has now, as `after` takes it."""
+        """Line `seq` of the present log of the session, in the form of `after`."""
         session = (await self.call("session/info", sessionId=session_id))["session"]
         return {"logId": session["logId"], "seq": seq}
 
@@ -108,7 +108,7 @@ class Peer(Handler[Connection]):
         return await self.call("session/append", sessionId=session_id, entries=list(entries), **params)
 
     async def until(self, enough: Callable[["Peer"], bool]) -> None:
-        """Wait until `enough` holds for what has come in."""
+        """Wait until `enough` is true for the received messages."""
         async with asyncio.timeout(BOUND):
             while not enough(self):
                 self._arrived.clear()
@@ -119,7 +119,7 @@ class Peer(Handler[Connection]):
         return [params for name, params in self.notes if name == method]
 
     def seqs(self) -> list[int]:
-        """The seqs of all lines that this client was told of, in order of arrival."""
+        """The seqs of all lines that this client received, in order of arrival."""
         return [seq for note in self.told("session/appended") for seq in seqs_of(note)]
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:
@@ -134,7 +134,7 @@ class Peer(Handler[Connection]):
         self.notes.append((message["method"], message.get("params", {})))
 
     def strayed(self, connection: Connection, head: Head, body: bytes) -> None:
-        # The connection knows nothing of our calls, so that replies are met here, in the order of the wire.
+        # The connection does not know these calls, so that replies arrive here in the order of the wire.
         message = json.loads(body)
         self.order.append("reply")
         self._last_reply = body
@@ -158,33 +158,33 @@ class Peer(Handler[Connection]):
         for answer in self.calls.values():
             if not answer.done():
                 answer.set_exception(ConnectionClosed(reason))
-                answer.exception()  # whoever does not wait for it any more need not hear of it
+                answer.exception()  # a caller that does not wait any more does not need the error
 
 
 @dataclass
 class Running:
-    """A daemon that runs, and a home that is only its own."""
+    """A daemon that runs, and its private home."""
 
     home: Path
     mode: Mode
     _connect: Callable[[Peer], Any]
     server: Server | None = None
-    """Its inside, where it is in this process."""
+    """The internal objects of the daemon, if it runs in this process."""
     _open: list[Peer] = field(default_factory=list)
 
     @property
     def hub(self) -> Hub | None:
-        """Its sessions, where they are in this process."""
+        """The sessions of the daemon, if it runs in this process."""
         return None if self.server is None else self.server.hub
 
     @property
     def inside(self) -> Server:
-        """Its inside, which must be in this process."""
+        """The internal objects of the daemon, which must run in this process."""
         assert self.server is not None
         return self.server
 
     async def attach(self, framing: Framing = "contentLength") -> Peer:
-        """One more client."""
+        """A further client."""
         peer = Peer(framing)
         await self._connect(peer)
         self._open.append(peer)
@@ -200,7 +200,7 @@ class Running:
         return sorted((self.home / "data" / folder).rglob("*.jsonl"))
 
     def everything(self) -> dict[Path, bytes]:
-        """Every file of the data, with its bytes, but for the history of prompts, which is written meanwhile."""
+        """Every file of the data, with its bytes, except the history of prompts, which is written meanwhile."""
         files = (path for path in (self.home / "data").rglob("*") if path.is_file())
         return {path: path.read_bytes() for path in files if not path.name.startswith("history.db")}
 
@@ -210,9 +210,9 @@ async def running(
     home: Path, mode: Mode = "memory", *, calls: Syscalls | None = None, config: Config | None = None,
     image_blobs: bool = False,
 ) -> AsyncIterator[Running]:  # fmt: skip
-    """A daemon for the time of the block.
+    """A daemon that runs until the block ends.
 
-    In this process its disk may be one that `calls` make difficult, and its configuration `config`; a process
+    In this process, `calls` may make its disk fail, and `config` is its configuration; a process
     reads `config/config.toml` below its home. `image_blobs`: images of all its sessions become blobs, as they do
     where pi cannot read a session.
     """
@@ -249,7 +249,7 @@ def configure(home: Path, text: str) -> None:
 
 
 def joined(home: Path) -> Running:
-    """The daemon process that runs under `home` already, whoever started it."""
+    """The daemon process that runs under `home`, with any parent."""
     return Running(home, "process", _dial(socket_path(home)))
 
 
@@ -330,7 +330,7 @@ async def spawn(
     home: Path, *, descriptors: int | None = None, kilobytes: int | None = None,
     command: Sequence[str] = SERVE,
 ) -> asyncio.subprocess.Process:  # fmt: skip
-    """A daemon process under `home`, ready; it may have no more than so many `descriptors`, or so much memory."""
+    """A ready daemon process under `home`, with an optional limit of its `descriptors` or its memory."""
     limits = {"n": descriptors, "v": kilobytes}
     told = " && ".join(f"ulimit -{name} {limit}" for name, limit in limits.items() if limit is not None)
     limited = ["/bin/sh", "-c", f'{told} && exec "$0" "$@"'] if told else []
@@ -356,7 +356,7 @@ def _listens(path: str) -> bool:
 
 
 def socket_path(home: Path) -> str:
-    """Where a daemon of `home` listens; made if need be."""
+    """The address at which a daemon of `home` listens; its folder is made if necessary."""
     from sessiond.paths import find_locations
 
     locations = find_locations({"SESSIOND_HOME": str(home)})

@@ -1,4 +1,4 @@
-"""Small files of every dialect, written for these tests: one of each thing that a reader must understand."""
+"""Small files of every dialect, written for these tests: one example of each thing that a reader must understand."""
 
 import json  # noqa: TID251 - files of other programs are read as they write them
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Foreign session files in tests: read them, and look at what they became."""
+"""Foreign session files in tests: functions that read and compare them."""
 
 import json  # noqa: TID251 - files of other programs are written as they write them
 from pathlib import Path
@@ -16,7 +16,7 @@ WRITTEN_AT = "2026-03-01T08:00:00.000Z"
 
 
 def jsonl(*lines: Any) -> bytes:
-    """Lines as a file; one given as bytes stands in it as it is."""
+    """Lines as a file; a line that is given as bytes is used unchanged."""
     return b"".join(
         (line if isinstance(line, bytes) else json.dumps(line).encode()) + b"\n" for line in lines
     )
@@ -39,7 +39,7 @@ def entry(session: Imported, entry_id: str) -> dict[str, Any]:
 
 
 def is_beside(item: dict[str, Any]) -> bool:
-    """Whether an entry is of the chain beside the conversation."""
+    """Whether an entry belongs to the chain beside the conversation."""
     return (
         item["id"].startswith(("origin-", "raw-"))
         or item["type"] in ("session_info", "label")
@@ -57,7 +57,7 @@ def tree(session: Imported) -> list[tuple[str, str | None, str]]:
 
 
 def kept(session: Imported) -> dict[int, str]:
-    """The lines that were kept as they are, by number."""
+    """The lines that were kept unchanged, by number."""
     found = [line["data"] for line in entries(session) if line.get("customType") == IMPORT_TYPE]
     return {data["line"]: data.get("raw", data.get("rawHex")) for data in found}
 
@@ -86,5 +86,5 @@ def as_log(session: Imported) -> Loaded:
 
 
 def samples() -> dict[str, Path]:
-    """Session files of other programs that lie beside the project, by name; none where there are none."""
+    """Session files of other programs that lie beside the project, by name; empty if there are no such files."""
     return {file.name: file for file in sorted((golden.samples() / "agents").glob("*.jsonl"))}

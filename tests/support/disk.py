@@ -1,4 +1,4 @@
-"""A disk that refuses, waits or is overtaken when a test says so; all that it does not refuse is real."""
+"""A disk that fails, waits or is changed by another program when a test says so; all other calls are real."""
 
 import errno
 import os
@@ -15,11 +15,11 @@ ALWAYS = 1_000_000
 
 
 class Disk:
-    """Gives `calls`, the system calls to hand to a `FileStore`, and counts them in `called`.
+    """Provides `calls`, the system calls for a `FileStore`, and counts them in `called`.
 
-    `room` is how many bytes still fit on it, `at_most` how many one write takes; None for no limit. With
-    `drops_pages` a refused sync leaves zeros in place of the bytes that it should have synced, as a system
-    does that drops what it could not write (where /proc lets us play that).
+    `room` is the number of free bytes, `at_most` the maximum number of bytes of one write; None for no limit. With
+    `drops_pages`, a failed sync leaves zeros in place of the bytes that it should have synced, as a system
+    does that drops pages that it cannot write (if /proc allows the simulation).
     """
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class Disk:
         )
 
     def refuse(self, name: str, times: int = ALWAYS, *, error: int = errno.EIO) -> None:
-        """Let the next `times` calls of this name fail, without doing anything."""
+        """Let the next `times` calls of this name fail without an effect."""
         self._refusals[name] = (times, error)
 
     def allow(self, name: str) -> None:
         self._refusals.pop(name, None)
 
     def before_next(self, name: str, do: Callable[[], object]) -> None:
-        """Do this right before the next call of this name, where another program could."""
+        """Call a function directly before the next call of this name, as another program could."""
         self._before.setdefault(name, []).append(do)
 
     @contextmanager

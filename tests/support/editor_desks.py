@@ -1,4 +1,4 @@
-"""A person's desk for an editor: a home, a session with a fork in it, a damaged file, and the `sessiond` command."""
+"""The desk of an editor's user: a home, a session with a fork, a damaged file, and the `sessiond` command."""
 
 import contextlib
 import json  # noqa: TID251 - logs are read as another program reads them
@@ -23,7 +23,7 @@ QUESTION, ANSWER, NEXT = "What is a session?", "It is a tree of entries.", "And 
 
 
 def eventually(what: str, look: Callable[[], Any]) -> Any:
-    """What `look` finds at last."""
+    """Call `look` until it returns something, and return that."""
     until = time.monotonic() + PATIENCE
     while not (found := look()):
         assert time.monotonic() < until, f"never: {what}"
@@ -43,7 +43,7 @@ class Desk:
     ids: tuple[str, ...]
 
     def environment(self, **more: str) -> dict[str, str]:
-        """As in a shell of that person."""
+        """The environment, as in a shell of that user."""
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         folders = {
             f"XDG_{name}_HOME": str(self.home / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")
@@ -59,7 +59,7 @@ class Desk:
         )
 
     def write(self, name: str, text: str) -> Path:
-        """A settings file of that person."""
+        """A settings file of that user."""
         path = self.home / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -67,17 +67,17 @@ class Desk:
 
     @property
     def pid(self) -> int:
-        """Of the daemon."""
+        """The process id of the daemon."""
         return int(read_endpoint(self.locations)["pid"])
 
     def kill_daemon(self) -> int:
-        """Kill it, and say which it was."""
+        """Kill the daemon, and return its process id."""
         killed = self.pid
         os.kill(killed, signal.SIGKILL)
         return killed
 
     def command(self, *words: str) -> str:
-        """Return the output of a `sessiond` command, run by that person."""
+        """Return the output of a `sessiond` command that the user runs."""
         done = subprocess.run(
             sessiond(*words),
             env=self.environment(),
@@ -91,7 +91,7 @@ class Desk:
         return done.stdout
 
     def call(self, method: str, **params: Any) -> Any:
-        """Ask the daemon as another client."""
+        """Send a request to the daemon as another client."""
         with connect(locations=self.locations) as daemon:
             return daemon.call(method, params)
 
@@ -99,13 +99,13 @@ class Desk:
         return self.call("session/info", sessionId=self.session_id)["session"]
 
     def append(self, text: str, **more: Any) -> str:
-        """A question more, as another client would append it; its id."""
+        """Append a further question as another client, and return its id."""
         draft = {"type": "message", "message": {"role": "user", "content": text}}
         done = self.call("session/append", sessionId=self.session_id, entries=[draft], **more)
         return str(done["entries"][0]["id"])
 
     def lines(self) -> list[Any]:
-        """The log as it lies on disk."""
+        """The log on disk."""
         return [json.loads(line) for line in self.file.read_bytes().split(b"\n") if line]
 
     def labels(self) -> dict[str, str]:
@@ -114,14 +114,14 @@ class Desk:
         return {node["id"]: node["label"] for node in nodes if node.get("label")}
 
     def forks(self) -> list[Any]:
-        """The sessions that were cut from this one."""
+        """The sessions that were forked from this one."""
         sessions = self.call("session/list")["sessions"]
         return [session for session in sessions if session["sessionId"] != self.session_id]
 
 
 @contextlib.contextmanager
 def a_desk(tmp_path: Path) -> Iterator[Desk]:
-    """A new desk; at the end, whatever still runs there is killed."""
+    """A new desk. At the end, the processes that still run there are killed."""
     home = tmp_path / "person"
     home.mkdir()
     damaged = home / "damaged.jsonl"

@@ -28,7 +28,7 @@ FLAT = types.ClientCapabilities(
 
 
 class LanguageProtocol(pytest_lsp.LanguageClientProtocol):
-    """The protocol of pygls, with whole messages only: pygls takes any nested object with a key `jsonrpc` for one."""
+    """The protocol of pygls, with whole messages only: pygls treats any nested object with a key `jsonrpc` as one."""
 
     def structure_message(self, data: dict[str, Any]) -> Any:
         return data
@@ -41,10 +41,10 @@ class LanguageProtocol(pytest_lsp.LanguageClientProtocol):
 async def connected(
     home: Path, protocol: type[pytest_lsp.LanguageClientProtocol] = pytest_lsp.LanguageClientProtocol
 ) -> AsyncIterator[pytest_lsp.LanguageClient]:
-    """An LSP client that has said nothing yet."""
+    """An LSP client that has sent nothing."""
     client = pytest_lsp.LanguageClient(protocol_cls=protocol)
     converter = client.protocol._converter  # noqa: SLF001 - pygls has no other name for it
-    # lsprotocol takes every action that has a command for a command.
+    # lsprotocol decodes every action that has a command as a command.
     converter.register_structure_hook(
         types.Command | types.CodeAction,
         lambda item, _: converter.structure(
@@ -96,21 +96,21 @@ def document(path: Path) -> types.TextDocumentIdentifier:
 
 
 def place(path: Path, line: int, within: str = "", *, after: int = 0) -> types.TextDocumentPositionParams:
-    """A place in a file: where a text begins on a line (in UTF-16 units), or some bytes behind that."""
+    """A place in a file: the beginning of a text on a line (in UTF-16 units), or some bytes after that."""
     before = path.read_bytes().split(b"\n")[line].decode().partition(within)[0] if within else ""
     character = len(before.encode("utf-16-le")) // 2 + after
     return types.TextDocumentPositionParams(document(path), types.Position(line, character))
 
 
 def show(client: pytest_lsp.LanguageClient, path: Path, text: str | None = None) -> None:
-    """Have the editor open a file, with the text of it, or another one that was not saved."""
+    """Let the editor open a file, with the text of the file or an unsaved text."""
     text = path.read_text(encoding="utf-8") if text is None else text
     item = types.TextDocumentItem(path.as_uri(), "jsonl", 1, text)
     client.text_document_did_open(types.DidOpenTextDocumentParams(item))
 
 
 def edit(client: pytest_lsp.LanguageClient, path: Path, text: str, *range: types.Range) -> None:
-    """Have the editor replace a range of a text, or all of it."""
+    """Let the editor replace a range of a text, or all of it."""
     which = types.VersionedTextDocumentIdentifier(2, path.as_uri())
     change = (
         types.TextDocumentContentChangePartial(range[0], text)

@@ -16,6 +16,6 @@ COMMANDS = (  # {…} are ids: two sessions, a question and an answer of the fir
     "agents", "setup --no-hooks --no-shell", "install-service --print", "uninstall-service --print", "restart", "stop",
 )  # fmt: skip
 LASTING = ("watch", "view")
-"""Commands that end with Ctrl-C; the first line is what is looked at."""
+"""Commands that end with Ctrl-C; tests check their first line."""
 ELSEWHERE = ("sync", "move-store")
-"""Commands that need a second daemon or a database; their JSON is tested where they are."""
+"""Commands that need a second daemon or a database; the tests of these commands test their JSON."""

@@ -1,6 +1,6 @@
 """Every regular expression of the package: the compiled ones of its modules, and those that its functions give to `re`.
 
-They are found in the modules themselves, so that one that is added is found, too.
+They are found in the modules themselves, so that new expressions are found, too.
 """
 
 import ast
@@ -35,11 +35,11 @@ BOUNDED = {
     "sessiond.setup.": "a settings file of the person's own",
     "sessiond.toml_edit": "the person's own configuration",
 }
-"""The beginnings of the names of expressions that meet no long foreign text, and the texts that they meet."""
+"""The beginnings of the names of expressions that match no long foreign text, and the texts that they match."""
 
 
 class UnknownExpression(Exception):
-    """An expression is neither written where it is used nor a constant of its module."""
+    """Raised when an expression is neither a literal at its use nor a constant of its module."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Expression:
 
 @cache
 def expressions() -> Mapping[str, Expression]:
-    """The expressions that meet foreign text, by their names."""
+    """The expressions that match foreign text, by their names."""
     found: dict[str, Expression] = {}
     for module in modules():
         found |= _in_values(module)
@@ -122,7 +122,7 @@ def in_calls(source: str, names: Mapping[str, Any], module: str) -> Iterator[tup
         if isinstance(text, str | bytes):
             pattern = re.compile(text, 0 if flags is None else _value(flags, names))
             yield function, Expression(pattern, method not in ANCHORED)
-        elif function != module:  # where modules compile them, their values were found
+        elif function != module:  # the values of compiled expressions were found in the modules
             raise UnknownExpression(f"{function} gives `re` an expression that is made elsewhere")
 
 
@@ -144,7 +144,7 @@ def _method_of_re(call: ast.Call) -> str | None:
 
 
 def _value(node: ast.expr, names: Mapping[str, Any], unknown: str | None = None) -> Any:
-    """The value of an expression of Python. In an f-string, `unknown` stands for a part that is known only later."""
+    """The value of an expression of Python. In an f-string, `unknown` replaces a part that is not known yet."""
     if isinstance(node, ast.JoinedStr):
         parts = [
             _value(value.value if isinstance(value, ast.FormattedValue) else value, names)

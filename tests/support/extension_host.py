@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 OPTIONS = ("--disable-workspace-trust", "--enable-smoke-test-driver")
-"""Of a server for this: it loads what the address of a window names. It shows no messages then."""
+"""Options of a server for this suite: it loads what the address of a window names, and shows no messages."""
 
 PATIENCE = 150.0
 """Seconds for the whole suite; each of its waits is bounded by less."""
 
 
 def run_suite(browser: "Browser", server: Server, teller: Teller, story: Story) -> tuple[int, str]:
-    """Its exit status, and its report, case by case."""
+    """The exit status and the report of the suite, case by case."""
     folder = teller.folder
     _write(folder / ".vscode/settings.json", {"sessiond.home": str(teller.locations.home)})
     _write(folder / ".vscode/desk.json", _desk(teller, story))
@@ -39,7 +39,7 @@ def run_suite(browser: "Browser", server: Server, teller: Teller, story: Story) 
         watched.page.goto(server.at(folder, payload))
         until = time.monotonic() + PATIENCE
         while not ended and time.monotonic() < until:
-            watched.page.wait_for_timeout(50)  # lets the page call us
+            watched.page.wait_for_timeout(50)  # the page can call this function
     finally:
         watched.context.close()
     report = folder / "report.txt"

@@ -1,4 +1,4 @@
-"""Questions about followed sessions, asked until the answer is there."""
+"""Queries about followed sessions, repeated until they have an answer."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ from support.patience import BOUND
 
 
 async def until(found: Callable[[], Awaitable[Any]]) -> Any:
-    """Poll until `found` returns something true, and return it."""
+    """Poll until `found` returns a true value, and return that."""
     async with asyncio.timeout(BOUND):
         while not (result := await found()):  # noqa: ASYNC110 - any state may be asked for
             await asyncio.sleep(0.01)
@@ -19,7 +19,7 @@ async def until(found: Callable[[], Awaitable[Any]]) -> Any:
 
 
 async def texts(peer: Peer, session: str = SESSION) -> list[str]:
-    """The texts of the messages of a session in the order of its log; none before it exists."""
+    """The texts of the messages of a session in the order of its log; empty before the session exists."""
     found = (await peer.call("session/resolve", query=session))["sessions"]
     if not found:
         return []

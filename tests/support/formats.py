@@ -1,4 +1,4 @@
-"""A log's context in a provider's format, as `session/context` answers it; checked by what providers take."""
+"""A log's context in a provider's format, as `session/context` returns it, checked by the rules of providers."""
 
 import json  # noqa: TID251 - what is sent is read as another program reads it
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Sent:
 
 
 def sent(log: Loaded, format: Provider, leaf_id: str | None = None) -> Sent:
-    """The context of a log, which the provider would take."""
+    """The context of a log, which the provider would accept."""
     leaf = log.tree.leaf if leaf_id is None else log.row(leaf_id)
     context = log.context(leaf_id)
     found, prompt_id = steps.run(request_data(log.tree, leaf, context, log.read))
@@ -65,7 +65,7 @@ def stored(format: Provider, *items: Any) -> list[Line]:
 
 
 def there_and_back(format: Provider, *items: Any) -> list[Message]:
-    """Messages of a provider, appended and asked for again."""
+    """Append messages of a provider, and return them as `session/context` does."""
     lines = [{"timestamp": "2026-03-01T08:00:00.000Z", **line} for line in stored(format, *items)]
     ids = [f"m{number}" for number in range(len(lines))]
     chained = [

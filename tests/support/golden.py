@@ -1,7 +1,7 @@
 """Every recorded answer of a real peer, in one shape.
 
-`cases()` gives one case for each pair of file and peer: ours of tests/data/conformance, then others if there
-are any. Those are looked for in SESSIOND_SAMPLES, or without that in shared/samples beside the project:
+`cases()` returns one case for each pair of file and peer: those of tests/data/conformance, then others if there
+are any. The others are in SESSIOND_SAMPLES, or by default in shared/samples beside the project:
 `inputs/NAME.jsonl` with `NAME.PEER.json`, and `pi-golden/PEER/NAME.jsonl` with `NAME.expected.json`.
 """
 
@@ -29,16 +29,16 @@ class GoldenCase:
     file: Path
     answers: Answers
     hung: bool = False
-    """The peer never answered, so `answers` is empty."""
+    """The peer did not answer, so `answers` is empty."""
     append: Mapping[str, Any] | None = None
-    """The file after the peer appended to it: see support.recording. Ours only."""
+    """The file after the peer appended to it (see support.recording); only for files of this project."""
 
     def __str__(self) -> str:
         return f"{self.origin}/{self.name}:{self.peer}"
 
     @property
     def generated_ids(self) -> bool:
-        """The file has no ids (v1) and the peer made them up: compare ids by position in `entry_ids`."""
+        """The file has no ids (v1), and the peer generated them: compare ids by position in `entry_ids`."""
         content = self.file.read_bytes()
         return recording.ids_are_made_up(self.answers.entry_ids, content)
 
@@ -109,7 +109,7 @@ def _pi_golden(folder: Path) -> Iterator[GoldenCase]:
         if file.exists():
             yield GoldenCase("pi-golden", name, peer, file, _answers(recorded, {}))
         if source.exists():
-            # The peer had moved its leaf in memory only, so this is not what it sees when it opens the file.
+            # The peer had moved its leaf in memory only, so its view is different after it opens the file.
             before = recorded["before"]
             before["leafs"]["in memory"] = before["leafs"].pop("current")
             yield GoldenCase("pi-golden", f"{name}.source", peer, source, _answers(before, {}))
@@ -125,7 +125,7 @@ def _answers(snapshot: Mapping[str, Any], around: Mapping[str, Any]) -> Answers:
         views=tuple(
             _view(name, view)
             for name, view in snapshot.get("leafs", {}).items()
-            if view.get("leafId") in (None, *snapshot["entryIds"])  # else a question about no entry at all
+            if view.get("leafId") in (None, *snapshot["entryIds"])  # else the question would concern no entry
         ),
         roots=tuple(tree.get("roots", ())),
         parents={node["id"]: node["treeParent"] for node in tree.get("nodesBreadthFirst", ())},

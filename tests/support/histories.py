@@ -1,6 +1,6 @@
 """Hypothesis strategies for whole session logs: branches, calls in any order, compactions, edits, moves, oddities.
 
-Ids of calls come from a small pool, so that they are used again, answered twice, late, or never.
+Ids of calls come from a small pool, so that calls with the same id occur, and are answered twice, late, or never.
 """
 
 import json  # noqa: TID251  (tests write lines that msgspec refuses to write)
@@ -22,7 +22,7 @@ _REST = (
 
 @st.composite
 def histories(draw: st.DrawFn, *, longest: int = 40) -> Loaded:
-    """A log as the core has it. Most entries hang on the one before."""
+    """A log in the form of the core. Most entries are children of the previous one."""
     lines: list[Line | bytes] = [logs.header()]
     ids: list[str] = []
     for number in range(draw(st.integers(2, longest))):
@@ -31,7 +31,7 @@ def histories(draw: st.DrawFn, *, longest: int = 40) -> Loaded:
             above = draw(st.sampled_from([*ids, None]))
         else:
             above = ids[-1] if ids else None
-        # Now and then something names an entry that is still to come, is not there, or is the entry itself.
+        # Some references name a later entry, a missing entry, or the entry itself.
         to_come = [f"n{number + 1}", f"n{number + 3}"]
         target = draw(st.sampled_from([*ids[-8:], *to_come, "nobody", entry_id]))
         kind = draw(st.sampled_from(_TALK if draw(st.integers(0, 3)) else _REST))

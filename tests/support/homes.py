@@ -1,4 +1,4 @@
-"""Folders of their own for daemons in tests, and the processes that run there."""
+"""Private folders for daemons in tests, and the processes that run there."""
 
 import _socket
 import contextlib
@@ -20,13 +20,13 @@ TESTS = Path(__file__).parent.parent
 
 @contextlib.contextmanager
 def a_home(**environment: str) -> Iterator[Locations]:
-    """An empty SESSIOND_HOME with a short path; what still runs there at the end is killed."""
+    """An empty SESSIOND_HOME with a short path; processes that still run there at the end are killed."""
     folder = tempfile.mkdtemp(prefix="sd-")
     locations = find_locations({"SESSIOND_HOME": folder, **environment})
     try:
         yield locations
     finally:
-        # A daemon that is only just starting has no endpoint yet, and would make the folder anew.
+        # A daemon that is starting has no endpoint yet, and would create the folder again.
         while left := _processes_in(folder):
             for pid in left:
                 with contextlib.suppress(ProcessLookupError):
@@ -37,7 +37,7 @@ def a_home(**environment: str) -> Iterator[Locations]:
 
 @contextlib.contextmanager
 def a_stand_in(locations: Locations, *, descriptors: int | None = None) -> Iterator[subprocess.Popen[str]]:
-    """The daemon's process, foreground, with an echo for a server; ready."""
+    """The daemon's process in the foreground, ready, with an echo server in place of the real one."""
     limit = f"ulimit -n {descriptors}; " if descriptors else ""
     command = ["/bin/sh", "-c", f'{limit}exec "$0" -m support.stand_in', sys.executable]
     with a_ready_process(command, locations) as process:
@@ -46,7 +46,7 @@ def a_stand_in(locations: Locations, *, descriptors: int | None = None) -> Itera
 
 @contextlib.contextmanager
 def a_ready_process(command: list[str], locations: Locations) -> Iterator[subprocess.Popen[str]]:
-    """A process for this home that has said that it is ready; gone at the end."""
+    """A process for this home that has printed that it is ready. It ends with the block."""
     with subprocess.Popen(
         command,
         cwd=TESTS,
@@ -83,19 +83,19 @@ def environment(locations: Locations, **more: str) -> dict[str, str]:
 
 
 def sessiond(*words: str) -> list[str]:
-    """The command line of the real thing."""
+    """The command line of the real daemon."""
     return [sys.executable, "-m", "sessiond", *words]
 
 
 def answers(client: _socket.socket) -> bool:
-    """Whether a stand-in is at the other end."""
+    """Whether the echo server answers."""
     client.settimeout(BOUND)
     client.sendall(b"hallo")
     return client.recv(5) == b"hallo"
 
 
 def wait_until(holds: Callable[[], bool], seconds: float = BOUND) -> None:
-    """Return as soon as `holds` does; an AssertionError after so many seconds."""
+    """Return when `holds` returns true; raise AssertionError after a number of seconds."""
     deadline = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < deadline, "it did not come true in time"

@@ -12,7 +12,7 @@ from sessiond.hub.session.live import LiveSession
 
 
 def command(*words: str) -> list[str]:
-    """The command line of that sessiond."""
+    """The command line of such a sessiond."""
     return [sys.executable, "-P", str(Path(__file__).resolve()), *words]
 
 
@@ -22,7 +22,7 @@ def takes_images(live: LiveSession) -> bool:
 
 
 def be() -> None:
-    """Turn this process into that sessiond."""
+    """Turn this process into such a sessiond."""
     registry.takes_images = takes_images
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 
 def png(width: int, height: int, *, seed: int = 0) -> bytes:
-    """A gray picture that any viewer opens; another for each seed, and not made smaller by its compression."""
+    """A gray picture that any viewer opens, different for each seed, and not smaller after compression."""
     rows = b"".join(
         b"\0" + bytes((x * x + 31 * y * x + 7 * y + seed) % 256 for x in range(width)) for y in range(height)
     )
@@ -20,5 +20,5 @@ def png(width: int, height: int, *, seed: int = 0) -> bytes:
 
 
 def image_block(data: bytes, mime_type: str = "image/png") -> dict[str, Any]:
-    """An image as pi and oh-my-pi have it in a `content`."""
+    """An image in the form that pi and oh-my-pi have in a `content`."""
     return {"type": "image", "mimeType": mime_type, "data": base64.b64encode(data).decode()}

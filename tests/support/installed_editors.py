@@ -1,4 +1,4 @@
-"""The editors that tests drive: where `scripts/install-editors` puts them."""
+"""The editors that tests drive: the places where `scripts/install-editors` puts them."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ ALL = (*SYSTEM, *UNPACKED)
 
 
 def installed(name: str) -> str:
-    """The command of an editor. Skips the test where it is missing, which `scripts/check --all` does not accept."""
+    """The command of an editor. Skips the test if it is missing, which `scripts/check --all` does not accept."""
     found = shutil.which(name if name in SYSTEM else f"{BIN}/{name}")
     if found is None:
         pytest.skip(f"{name} is not here: scripts/install-editors")

@@ -1,4 +1,4 @@
-"""The workbench of VS Code that tests drive: where `scripts/install-workbench` puts it, and the Node it runs on."""
+"""The workbench of VS Code that tests drive: the place where `scripts/install-workbench` puts it, and its Node."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ SERVER = WORKBENCH / "vscode/out/server-main.js"
 
 
 def server_command(*options: str) -> list[str]:
-    """The command line of VS Code's server. Skips the test where it is missing, which `--no-skips` does not accept."""
+    """The command line of VS Code's server. Skips the test if it is missing, which `--no-skips` does not accept."""
     if not (WORKBENCH / "installed").exists():
         pytest.skip("the workbench of VS Code is not here: scripts/install-workbench")
     return [str(NODE), str(SERVER), *options]

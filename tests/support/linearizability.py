@@ -1,7 +1,7 @@
-"""Checks that what several clients of one session were answered has one order that explains it.
+"""Checks that one order of operations explains all answers that several clients of one session received.
 
-`find_order` searches an order of the operations in which each takes effect between its call and its answer, as Wing
-and Gong do, and remembers the states that lead nowhere. It is for small histories, with `expectedLeaf`. `faults_of`
+`find_order` searches for an order of the operations in which each takes effect between its call and its answer, as Wing
+and Gong do, and remembers the states without a solution. It is for small histories, with `expectedLeaf`. `faults_of`
 checks long runs in linear time: the acknowledged seqs are the order, so it only has to be compared with the final log.
 """
 
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 UNANSWERED: Final = float("inf")
-"""The time of the answer of an operation that has none. It may take effect at any time after its call, or never."""
+"""The time of the answer of an operation without an answer. It may take effect at any time after its call, or never."""
 
 ANYWHERE: Final = "anywhere"
-"""The expected leaf of an append that expects none."""
+"""The expected leaf of an append that accepts any leaf."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def _apply(operation: Append, log: tuple[str, ...], first_seq: int) -> tuple[str
 def faults_of(
     operations: Sequence[Append], reads: Sequence[Read], final: Sequence[str], first_seq: int = 1
 ) -> list[str]:
-    """Return what a run of any length did wrong, as sentences; none if it kept all promises.
+    """Return the errors of a run of any length, as sentences; empty if it kept all promises.
 
     Args:
         operations: Every append.
@@ -153,14 +153,14 @@ def _wrong_acknowledgements(operations: Sequence[Append], place: dict[str, int])
 
 
 def _wrong_times(operations: Sequence[Append], place: dict[str, int]) -> list[str]:
-    """Return the appends that are before one which was answered before they were called."""
+    """Return the appends that are in the order before an append that was answered before they were called."""
     done = [
         operation
         for operation in operations
         if operation.outcome == "stored" and all(name in place for name in operation.names)
     ]
     first: dict[str, float] = {}
-    for operation in operations:  # a retry finds its entries where the first attempt has put them
+    for operation in operations:  # a retry finds its entries at the places of the first attempt
         for name in operation.names:
             first[name] = min(first.get(name, UNANSWERED), operation.called)
     ends = sorted(done, key=lambda append: append.answered)

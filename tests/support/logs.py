@@ -1,7 +1,7 @@
 """Session logs made of short calls, `log(header(), user("hi"), assistant("yo"))`; a log as the core reads it.
 
-Entries are counted: the first one is `e1`, its child `e2` and so on, each a child of the one before unless it
-says `parent=`. Times count seconds.
+Entries are numbered: the first one is `e1`, its child `e2` and so on. Each is a child of the previous one unless it
+says `parent=`. Times are one second apart.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from sessiond.session.tree.tree import Tree
 
 SESSION_ID = "5e55104d-0000-4000-8000-000000000001"
 SAME = object()
-"""The parent of an entry that hangs on the one before it."""
+"""The parent of an entry that is a child of the previous one."""
 
 Line = dict[str, Any]
 
@@ -75,7 +75,7 @@ def time_of(second: int) -> str:
 
 
 def log(*lines: Line | bytes) -> bytes:
-    """The bytes of a log; a line given as bytes stands in it as it is."""
+    """The bytes of a log; a line that is given as bytes is used unchanged."""
     written, above = [], None
     numbers = itertools.count(1)
     for second, line in enumerate(lines):
@@ -95,7 +95,7 @@ def log(*lines: Line | bytes) -> bytes:
 
 
 class Loaded:
-    """A log as the core has it: its tree, and `read` as a store would offer it."""
+    """A log in the form of the core: its tree, and a function `read` like that of a store."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

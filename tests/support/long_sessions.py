@@ -1,4 +1,4 @@
-"""Sessions of agents as lines, as long as a test wants them, with all that changes how later lines are read."""
+"""Sessions of agents as lines, of any length, with all kinds of lines that affect the reading of later lines."""
 
 from typing import Any
 

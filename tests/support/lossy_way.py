@@ -1,4 +1,4 @@
-"""A way to the daemon on which an answer is lost: the daemon does what it was asked, and nobody hears of it."""
+"""A connection that loses an answer: the daemon executes the request, and no client receives the answer."""
 
 import contextlib
 import json  # noqa: TID251 - the endpoint as a reader has it
@@ -11,7 +11,7 @@ from sessiond.paths import Locations
 
 
 class LossyWay:
-    """One client after the other goes this way, which the endpoint of the daemon names."""
+    """A proxy that the endpoint of the daemon names. It serves one client after the other."""
 
     def __init__(self, listening: socket.socket, daemon: str) -> None:
         self._listening = listening
@@ -19,11 +19,11 @@ class LossyWay:
         self._then: Callable[[], None] | None = None
 
     def lose_answer(self, then: Callable[[], None]) -> None:
-        """With the next thing that the daemon says, which is not passed on, the way ends; first `then` is called."""
+        """At the next message of the daemon, call `then`, and close the connection without passing the message on."""
         self._then = then
 
     def carry(self) -> None:
-        """Carry bytes both ways, for one client after the other, until nobody listens any more."""
+        """Pass bytes in both directions, for one client after the other, until the socket is closed."""
         while self._listening.fileno() >= 0:
             try:
                 client, _ = self._listening.accept()
@@ -35,7 +35,7 @@ class LossyWay:
                 asking.start()
                 self._answer(daemon, client)
                 for each in (client, daemon):
-                    with contextlib.suppress(OSError):  # its other end has gone
+                    with contextlib.suppress(OSError):  # the other end has closed the connection
                         each.shutdown(socket.SHUT_RDWR)
                 asking.join()
 
@@ -57,7 +57,7 @@ class LossyWay:
 
 @contextlib.contextmanager
 def a_lossy_way(locations: Locations) -> Iterator[LossyWay]:
-    """The endpoint of the daemon that runs names it from now on; the endpoint of the next one does not."""
+    """Write the proxy into the endpoint of the running daemon. The next daemon writes its own endpoint."""
     endpoint = Path(locations.endpoint)
     told = json.loads(endpoint.read_text(encoding="utf-8"))
     path = f"{locations.home}/lossy.sock"

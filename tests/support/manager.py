@@ -1,7 +1,7 @@
-"""A service manager as far as sockets go: it listens, and starts the daemon with that socket when somebody comes.
+"""A service manager for sockets: it listens, and starts the daemon with the socket when a client connects.
 
-It does the work of systemd for a socket unit, without systemd, which has no session for a user of a test machine. As a
-program, `manager.py PATH COMMAND…` starts the command again each time that somebody waits and none runs.
+It replaces systemd for a socket unit, because systemd has no session for the user of a test machine. As a
+program, `manager.py PATH COMMAND…` starts the command again whenever a client waits and no command runs.
 """
 
 import contextlib
@@ -22,13 +22,13 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 def given(command: list[str], listening: int) -> list[str]:
-    """The command line that runs `command` with this descriptor as its socket; pass the descriptor along."""
+    """The command line that runs `command` with this descriptor as its socket. The caller passes the descriptor on."""
     return [sys.executable, "-c", _GIVE, str(listening), *command]
 
 
 @contextlib.contextmanager
 def listening_at(path: str) -> Iterator[socket.socket]:
-    """A socket of the manager's."""
+    """A socket of the manager."""
     Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     Path(path).unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listening:

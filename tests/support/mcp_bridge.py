@@ -1,6 +1,6 @@
 """A bridge from streamable HTTP to `sessiond mcp`, for programs that test MCP servers over HTTP only.
 
-Each session of a client has a server process of its own. The bridge offers no stream of its own (GET): what a server
+Each session of a client has a separate server process. The bridge has no separate stream (GET): messages that a server
 sends besides responses is dropped. It serves one request of a session at a time.
 """
 

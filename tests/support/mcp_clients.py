@@ -1,4 +1,4 @@
-"""A client of `sessiond mcp` that says exactly what a test wants it to say, one JSON line after the other."""
+"""A client of `sessiond mcp` that sends exactly the JSON lines of a test."""
 
 import contextlib
 import json  # noqa: TID251 - what a client that is not ours would use
@@ -19,7 +19,7 @@ STATELESS = {
 
 
 class McpRefused(Exception):
-    """The server answered with a JSON-RPC error."""
+    """Raised when the server answers with a JSON-RPC error."""
 
     def __init__(self, error: Message) -> None:
         super().__init__(error)
@@ -41,7 +41,7 @@ class McpClient:
         self._buffer = b""
 
     def send_line(self, line: bytes | str) -> None:
-        """Send one line, whatever it is."""
+        """Send one line with any content."""
         assert self.process.stdin is not None
         self.process.stdin.write((line.encode() if isinstance(line, str) else line) + b"\n")
         self.process.stdin.flush()
@@ -106,7 +106,7 @@ class McpClient:
         return text
 
     def failing_tool(self, name: str, **arguments: Any) -> str:
-        """The text of a tool that tells the model about an error."""
+        """The text of a tool that reports an error to the model."""
         result = self.call("tools/call", name=name, arguments=arguments)
         assert result["isError"], result
         text: str = result["content"][0]["text"]
@@ -123,7 +123,7 @@ class McpClient:
 def an_mcp_client(
     shell: Shell, *options: str, era: Literal["handshake", "stateless", "none"] = "handshake", **more: str
 ) -> Iterator[McpClient]:
-    """A server in the folder of a shell, and a client that has begun its era."""
+    """A server in the folder of a shell, and a client of this era."""
     with subprocess.Popen(
         sessiond("mcp", *options),
         stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The four streaming APIs of model providers, as a server of them: what a request says, and how an answer is sent."""
+"""The four streaming APIs of model providers, in a server: how it reads a request and sends an answer."""
 
 import json  # noqa: TID251 - read and written as another program does it
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a conversation that an agent sent: a text, a tool call or the result of one."""
+    """One part of a conversation that an agent sent: a text, a tool call or a tool result."""
 
     kind: Literal["user", "assistant", "call", "result"]
     text: str
@@ -25,7 +25,7 @@ class Answer:
 
     text: str = ""
     calls: tuple[tuple[str, Json], ...] = ()
-    """Names and arguments."""
+    """The tool calls: their names and arguments."""
     prompt_tokens: int = 11
     """The tokens of the request, as the model counts them."""
 
@@ -37,7 +37,7 @@ class Api:
     name: Literal["anthropic", "responses", "chat", "gemini"]
     conversation: Callable[[Json], Iterator[Part]]
     events: Callable[[Answer, str, str], Iterator[Json | str]]
-    """Called with the answer, an id and the name of the model; gives JSON events, or a bare word as data."""
+    """Called with the answer, an id and the name of the model; returns JSON events, or a plain word as data."""
     names_events: bool = field(default=False)
     """Whether each event begins with a line `event:` that repeats its type."""
 

@@ -11,7 +11,7 @@ from support.real_agents import NativeSession
 
 Json = dict[str, Any]
 Message = tuple[str, str]
-"""The role of a message, `assistant` or `toolResult`, and what tells it from the others of its role."""
+"""The role of a message, `assistant` or `toolResult`, and an identifier among the messages of its role."""
 
 
 def count(name: str, session: NativeSession) -> Counter[str]:

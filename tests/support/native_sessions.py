@@ -1,4 +1,4 @@
-"""Sessions as their agents' writers write them, and what is said in them as this program reads them back."""
+"""Sessions in the form of the agents' writers, and their texts as the readers of this program return them."""
 
 import json  # noqa: TID251 - files are read as other programs read them
 from typing import Any
@@ -29,7 +29,7 @@ READ_BACK = [writer for writer in NATIVE_WRITERS if writer in known.DIALECTS and
 """The agents whose own formats this program reads."""
 
 Said = tuple[str, ...]
-"""One thing said: its kind, then its words; a call with its id, tool and arguments; a result with its id and text."""
+"""One text: its kind and its words; for a call, its id, tool and arguments; for a result, its id and text."""
 
 
 def exported(*lines: Line, **fields: Any) -> ExportedSession:
@@ -58,7 +58,7 @@ def said_in(loaded: Loaded) -> list[Said]:
 
 
 def to_be_said(whole: ExportedSession) -> list[Said]:
-    """Return the texts of a native session of this session."""
+    """Write a session for an agent, and return the texts of the native session."""
     turns = [
         native_turn.turn for native_turn in native_conversation(whole, ConversionLosses(), accepts_data).turns
     ]
@@ -88,7 +88,7 @@ THOUGHT = {"type": "thinking", "thinking": "I should read the file.", "thinkingS
 
 
 def a_task(**fields: Any) -> ExportedSession:
-    """A question with a picture, an answer with two calls, one of which fails, and the last words."""
+    """A question with a picture, an answer with two calls, one of which fails, and a last answer."""
     calls = [
         THOUGHT, {"type": "text", "text": "I look."}, tool_call("read", {"path": "notes.txt"}, call="toolu_1"),
         tool_call("bash", {"command": "false"}, call="call|2"),

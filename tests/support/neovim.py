@@ -1,4 +1,4 @@
-"""A real Neovim with the plugin of this repository, as a person sits before it: keys in, a screen out."""
+"""A real Neovim with the plugin of this repository, as a person uses it: keys in, a screen out."""
 
 import contextlib
 import json  # noqa: TID251 - what a reader of --json would use
@@ -36,20 +36,20 @@ return lines
 
 
 class Neovim:
-    """One Neovim, with a screen of its own."""
+    """One Neovim, with its screen."""
 
     def __init__(self, rpc: pynvim.Nvim) -> None:
         self.rpc = rpc
 
     def lua(self, code: str, *arguments: Any) -> Any:
-        """The value that some Lua returns; `...` are the arguments."""
+        """The value that Lua code returns; `...` are the arguments."""
         return self.rpc.exec_lua(code, *arguments)
 
     def command(self, command: str) -> None:
         self.rpc.command(command)
 
     def keys(self, keys: str) -> None:
-        """Type, in the notation of mappings."""
+        """Type keys, in the notation of mappings."""
         self.rpc.input(keys)
 
     def screen(self) -> list[str]:
@@ -104,7 +104,7 @@ def a_neovim(
     options: dict[str, Any] | None = None,
     program: str = "nvim-0.11",
 ) -> Iterator[Neovim]:
-    """A Neovim in `folder` whose daemon is that of `locations`; gone at the end, whatever happens.
+    """A Neovim in `folder` that uses the daemon of `locations`. It ends with the block, also after an error.
 
     `options` is `vim.g.sessiond`; the command of the daemon is this Python's, and calls wait as long as tests do.
     """
@@ -139,7 +139,7 @@ def a_neovim(
             finally:
                 process.kill()
                 process.wait(BOUND)
-                # Only the end of the connection is left to read, and only then does pynvim let go of it.
+                # Read the end of the connection: pynvim releases the connection only after that.
                 with contextlib.suppress(OSError, EOFError):
                     rpc.eval("1")
                 rpc.close()

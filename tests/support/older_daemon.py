@@ -35,7 +35,7 @@ DELETED = "51c9125a-6d1a-4e9c-84ae-95a31cb16118"
 
 @contextlib.contextmanager
 def an_older_daemon(locations: Locations, recorded: str) -> Iterator[subprocess.Popen[str]]:
-    """The daemon of that recording, ready, in a copy of the home of 0.1.0."""
+    """The daemon of a recording, ready, in a copy of the home of 0.1.0."""
     assert locations.home is not None
     shutil.copytree(RECORDED / "home-0.1.0", locations.home, dirs_exist_ok=True)
     command = [sys.executable, "-m", "support.older_daemon", str(RECORDED / recorded)]
@@ -44,7 +44,7 @@ def an_older_daemon(locations: Locations, recorded: str) -> Iterator[subprocess.
 
 
 class OlderDaemon(StandIn):
-    """Responds as recorded, and ends when it is asked to."""
+    """Responds as recorded, and ends when a client requests it."""
 
     def __init__(self, recorded: dict[str, Any]) -> None:
         super().__init__()

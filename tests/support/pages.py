@@ -1,4 +1,4 @@
-"""Sessions to be looked at as a page, and what a transcript might try there."""
+"""Sessions for tests of the page, and attacks that a transcript might contain."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ HOSTILE = (
 
 
 class Story:
-    """The entries of a session, made one after the other."""
+    """The entries of a session, added one after the other."""
 
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []
@@ -84,7 +84,7 @@ def sample_story() -> Story:
 
 
 def long_story(entries: int) -> Story:
-    """A chain of questions and answers, with a fork now and then."""
+    """A chain of questions and answers, with occasional forks."""
     story = Story()
     while len(story.entries) < entries:
         number = len(story.entries)

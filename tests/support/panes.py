@@ -1,4 +1,4 @@
-"""Shells in real panes (tmux, and screen inside it): commands are typed, and what they say is read from files."""
+"""Shells in real panes (tmux, and screen inside it): commands are typed, and their output is read from files."""
 
 import contextlib
 import os
@@ -19,26 +19,26 @@ _SHELL = ["sh"]
 
 
 def needs(*programs: str) -> None:
-    """Skip the test where one of these programs is missing."""
+    """Skip the test if one of these programs is missing."""
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"there is no {program}: apt-get install {program}")
 
 
 class Pane:
-    """A shell that somebody types into."""
+    """A shell that the test types into."""
 
     def __init__(self, panes: "Panes", target: str) -> None:
         self._panes = panes
         self.target = target
 
     def type(self, line: str) -> None:
-        """Type a line, and do not wait for anything."""
+        """Type a line, and do not wait."""
         self._panes.tmux("send-keys", "-t", self.target, "-l", line)
         self._panes.tmux("send-keys", "-t", self.target, "Enter")
 
     def run(self, command: str) -> Ran:
-        """Type a command and wait until it has ended, or what it left in the background."""
+        """Type a command, and wait until the command or its part in the background has ended."""
         base = self._panes.folder / f"typed-{next(self._panes.numbers)}"
         self.type(
             f"{{ {command}; }} >{base}.out 2>{base}.err </dev/tty; echo $? >{base}.part; mv {base}.part {base}.code"
@@ -69,7 +69,7 @@ class Pane:
 
 
 class Panes:
-    """A tmux server of its own."""
+    """A private tmux server."""
 
     def __init__(self, shell: Shell, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
@@ -95,7 +95,7 @@ class Panes:
 
 @contextlib.contextmanager
 def some_panes(shell: Shell) -> Iterator[Panes]:
-    """Panes whose commands use the home of `shell`, until this is left."""
+    """Panes whose commands use the home of `shell`, until the block ends."""
     needs("tmux")
     folder = Path(str(shell.locations.home)) / "panes"
     folder.mkdir()
@@ -141,7 +141,7 @@ def in_a_new_terminal(*command: str) -> list[str]:
 
 
 def recipe() -> list[str]:
-    """The recipe of protocol.md as a script that knows nothing of us."""
+    """The recipe of protocol.md as a script without code of sessiond."""
     script = Path(__file__).parents[2] / "scripts/examples/terminal_id.py"
     assert os.access(script, os.X_OK)
     return [sys.executable, "-I", "-S", str(script)]

@@ -1,4 +1,4 @@
-"""How long a test waits for what must come: it goes on as soon as it is there, so only a failure takes so long."""
+"""The time limit of a wait in a test. A wait ends when its condition is met, so only a failure takes this long."""
 
 BOUND = 60.0
-"""Seconds. A machine that runs other tests beside this one needs several for what it does in a tenth of one alone."""
+"""Seconds. A machine that runs other tests at the same time may need seconds for the work of 0.1 s."""

@@ -24,7 +24,7 @@ _ENDLESS = ("self-parent", "cycle-of-two", "cycle-off-the-path", "duplicate-id-m
 
 @dataclass(frozen=True)
 class Question:
-    """A session file, and what pi is asked about it. `str(question)` is a name for a test."""
+    """A session file, and the question to pi about it. `str(question)` is a name for a test."""
 
     case: str
     file: Path
@@ -34,13 +34,13 @@ class Question:
 
 
 def questions() -> list[Question]:
-    """All files that there is an answer about."""
+    """All files with an answer."""
     ours = [Question(f"compaction/{file.stem}", file) for file in sorted(FOLDER.glob("*.jsonl"))]
     return [*ours, *(Question(f"conformance/{case.name}", case.file) for case in _opened_by_pi())]
 
 
 def ask(question: Question) -> dict[str, Any]:
-    """Return the answer of pi about a copy of a file; `failed` if it throws."""
+    """Return the answer of pi about a copy of a file; `failed` if pi throws an error."""
     with tempfile.TemporaryDirectory(prefix="peer-copy-") as folder:
         copy = Path(folder) / question.file.name
         shutil.copyfile(question.file, copy)
@@ -53,7 +53,7 @@ def ask(question: Question) -> dict[str, Any]:
 
 
 def record() -> str:
-    """The recording, made anew: a line for each file."""
+    """Make the recording again: a line for each file."""
     answers = {question.case: ask(question) for question in questions()}
     lines = ",\n".join(f"{json.dumps(case)}: {json.dumps(answer)}" for case, answer in answers.items())
     return f"{{\n{lines}\n}}\n"
@@ -73,7 +73,7 @@ def _opened_by_pi() -> Iterator[golden.GoldenCase]:
 
 
 def _moves(file: Path) -> list[tuple[str, str, int]]:
-    """From each tip to the others, to the first entry, and to one halfway; with and without a budget."""
+    """Moves from each tip to the other tips, to the first entry, and to an entry halfway; with and without a budget."""
     parents = {entry["id"]: entry.get("parentId") for entry in _entries(file)}
     tips = [entry_id for entry_id in parents if entry_id not in parents.values()][-3:]
     found = []

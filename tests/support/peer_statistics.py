@@ -1,6 +1,6 @@
 """Records the statistics of the real pi and oh-my-pi: tests/data/peers/statistics.json.
 
-It has, for each session file of tests/data/peers, what either answered; made by scripts/record-peers.
+It has the answers of both for each session file of tests/data/peers. scripts/record-peers makes it.
 """
 
 import json  # noqa: TID251 - as scripts/record-peers writes it
@@ -34,7 +34,7 @@ def ask(peer: Peer, file: Path) -> dict[str, Any]:
 
 
 def record() -> str:
-    """The recording, made anew."""
+    """Make the recording again."""
     found = {
         file.name: {peer.name: ask(peer, file) for peer in BOTH if can_read(peer, file)} for file in files()
     }

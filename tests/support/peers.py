@@ -1,4 +1,4 @@
-"""Runs the real pi and oh-my-pi on a session file, in a home of their own, without the caller's environment.
+"""Runs the real pi and oh-my-pi on a session file, in a private home, without the caller's environment.
 
 `scripts/install-peers` puts them where `folder()` says. The programs that drive them are in peer_programs/.
 """
@@ -32,11 +32,11 @@ class PeersMissing(Exception):
 
 
 class PeerFailed(Exception):
-    """A peer ended without an answer."""
+    """Raised when a peer ends without an answer."""
 
 
 class PeerHung(PeerFailed):
-    """A peer gave no answer in time."""
+    """Raised when a peer does not answer in time."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +68,15 @@ def answers(
     at: Iterable[str | None] | Literal["everywhere"] = ("current",),
     agent_dir: Path | None = None,
 ) -> Answers:
-    """What `peer` finds in `file`, seen from `at`: `current`, ids, or null. This may change the file.
+    """Return the answers of `peer` about `file`, seen from `at`: `current`, ids, or null. This may change the file.
 
-    `agent_dir` is where it keeps its own sessions and blobs; by default that is empty.
+    `agent_dir` is the folder of its own sessions and blobs; by default, the folder is empty.
     """
     return read_reply(ask(peer, file, at=at, agent_dir=agent_dir))
 
 
 def perform(peer: Peer, file: Path, steps: Sequence[Step]) -> list[Any]:
-    """Open `file` with `peer`, call `steps` on its SessionManager, and give what each returned."""
+    """Open `file` with `peer`, call `steps` on its SessionManager, and return the result of each."""
     reply = ask(peer, file, steps=steps)
     failure = reply.get("openError", reply.get("stepError"))
     if failure:
@@ -95,7 +95,7 @@ def ask(
     agent_dir: Path | None = None,
     timeout: float = 30,
 ) -> dict[str, Any]:
-    """The reply of peer_programs/answers.mjs, as it is. `ids` makes ids and clock count from there."""
+    """The unchanged reply of peer_programs/answers.mjs. `ids` is the number from which ids and the clock count."""
     request: dict[str, Any] = {"file": str(file), "at": at if isinstance(at, str) else list(at)}
     if steps:
         request["steps"] = steps
@@ -110,7 +110,7 @@ def ask(
 def run_program(
     peer: Peer, program: Path, request: Any, *, agent_dir: Path | None = None, timeout: float = 30
 ) -> str:
-    """Run a script with the peer's runtime, in a home of its own, with `request` as JSON on its stdin."""
+    """Run a script with the peer's runtime, in a private home, with `request` as JSON on its stdin."""
     if not available():
         raise PeersMissing
     with tempfile.TemporaryDirectory(prefix="peer-home-") as home:
@@ -165,7 +165,7 @@ def _runtime(peer: Peer) -> list[str]:
 
 
 def _environment(home: str) -> dict[str, str]:
-    """No key, proxy or setting of the caller: only what the programs here need."""
+    """No key, proxy or setting of the caller: only the variables that the programs need."""
     return {
         "HOME": home,
         "TMPDIR": home,

@@ -38,9 +38,9 @@ class Server:
     user: str
     _as_user: list[str] = field(default_factory=list)
     port: int = 5432
-    """It also names the socket."""
+    """The port, which is also part of the name of the socket."""
     address: str = ""
-    """The address on which it listens; none: only the socket."""
+    """The address on which the server listens; empty: only the socket."""
 
     def new_url(self) -> str:
         """The URL of a new, empty database."""
@@ -74,7 +74,7 @@ class Server:
             file.write(text + "\n")
 
     def authenticate(self, rules: str) -> None:
-        """Replace the rules of who may log in how. They are in force after a start."""
+        """Replace the rules for authentication. They are in force after a start."""
         (self._data / "pg_hba.conf").write_text(rules + "\n", encoding="utf-8")
 
     def put(self, name: str, data: bytes) -> Path:
@@ -89,7 +89,7 @@ class Server:
 
     @contextmanager
     def replica(self) -> Iterator["Server"]:
-        """A server that replicates this one, started, and synchronously if this one is told so."""
+        """A started server that replicates this one, synchronously if this one is configured for it."""
         with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as name:
             folder = Path(name)
             if self._as_user:
@@ -112,7 +112,7 @@ class Server:
         self._run(["pg_ctl", "promote", "-w", "-s", "-D", str(self._data)])
 
     def kill(self) -> None:
-        """Kill the server and all its processes as the system would, and wait until they are gone."""
+        """Kill the server and all its processes, and wait until they have ended."""
         pid = int((self._data / "postmaster.pid").read_text("utf-8").split()[0])
         children = subprocess.run(
             ["pgrep", "-P", str(pid)], capture_output=True, encoding="utf-8", check=False
@@ -124,7 +124,7 @@ class Server:
         while not all(map(_is_dead, killed)):
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        # Where nobody waits for processes of others, their numbers stay in use, and the server would not start.
+        # If no process waits for orphaned processes, their ids stay in use, and the server would not start.
         for name in ("data/postmaster.pid", f".s.PGSQL.{self.port}.lock"):
             (self.folder / name).unlink(missing_ok=True)
 
@@ -145,7 +145,7 @@ class Server:
         assert folder is not None
         output = (
             subprocess.DEVNULL if command[0] == "pg_ctl" else subprocess.PIPE
-        )  # the server would keep a pipe
+        )  # the server would keep a pipe open
         done = subprocess.run(
             [*self._as_user, str(folder / command[0]), *command[1:]],
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, encoding="utf-8",
@@ -162,14 +162,14 @@ class Server:
             ]
         )  # fmt: skip
         with (self._data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            # Without syncing, only a crash of the machine would lose anything.
+            # Without syncing, only a crash of the machine would lose data.
             fsync = "on" if syncs else "off"
             file.write(f"shared_buffers = 32MB\nmax_connections = 60\nautovacuum = off\nfsync = {fsync}\n")
 
 
 @contextmanager
 def running_server(*, syncs: bool = False) -> Iterator[Server]:
-    """A server that ends with the block. `syncs`: a commit waits for the disk."""
+    """A server that ends with the block. With `syncs`, a commit waits for the disk."""
     with tempfile.TemporaryDirectory(prefix="pg-", dir="/tmp") as name:  # a short path, for the socket
         folder, as_user = Path(name), []
         if os.geteuid() == 0:

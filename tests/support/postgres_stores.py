@@ -39,7 +39,7 @@ async def accept_all(log: Log) -> None:
 
 
 async def append_again(log: Log, line: bytes) -> None:
-    """Append as the hub does: look after a failure whether the line is there, else try again."""
+    """Append as the hub does: after a failure, check whether the line was stored, else try again."""
     async with asyncio.timeout(BOUND):
         while True:
             try:

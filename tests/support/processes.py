@@ -1,10 +1,10 @@
-"""Processes that tests did not start themselves: do they still run?"""
+"""Checks of processes that tests did not start themselves."""
 
 from pathlib import Path
 
 
 def runs(pid: int) -> bool:
-    """Whether a process has not ended. One that nobody has buried yet, as in a container without an init, has."""
+    """Whether a process has not ended. A zombie, as in a container without an init, has ended."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
     except (FileNotFoundError, ProcessLookupError):

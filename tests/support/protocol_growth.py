@@ -28,7 +28,7 @@ class Growth:
     def broken(self) -> Iterator[str]:
         for old, new in self._messages:
             for name, message in old.items():
-                if message.get("proposed"):  # experimental: a version may change it
+                if message.get("proposed"):  # experimental: a version may change the message
                     continue
                 if name not in new:
                     yield f"{name} is gone"
@@ -42,7 +42,7 @@ class Growth:
                     if part in message:
                         yield from self._type(message[part], new[name].get(part), way, f"{name} {part}")
 
-        # Nothing refers to these: LSP and the kinds of errors do.
+        # No message refers to these types: LSP and the kinds of errors do.
         for name in self._old:
             if name in _OPTIONS or name.endswith("Details"):
                 yield from self._named(name, name, SENT if name in _OPTIONS else RECEIVED)
@@ -51,7 +51,7 @@ class Growth:
         if new is None:
             yield f"{where} is gone"
             return
-        # Each type that a client sends has to be accepted; each that it receives has to be one that it knows.
+        # The server has to accept each type that a client sends; a client has to know each type that it receives.
         these, those = (_options(old), _options(new)) if way == SENT else (_options(new), _options(old))
         for item in these:
             matches = [other for other in those if _shape(item) == _shape(other)]
@@ -118,7 +118,7 @@ def _options(kind: Model) -> list[Model]:
 
 
 def _shape(kind: Model) -> tuple[str, str]:
-    """Of two types with the same shape, the insides are compared."""
+    """Types with the same shape are compared by their parts."""
     return kind["kind"], str(kind.get("value", "")) if kind["kind"] == "stringLiteral" else kind.get(
         "name", ""
     )

@@ -17,13 +17,13 @@ Message = dict[str, Any]
 
 
 def check(format: Provider, messages: Sequence[Message], system: Any = None) -> None:
-    """That a request with these messages would be taken."""
+    """Check that a provider would accept a request with these messages."""
     check_types(format, messages, system)
     _RULES[format](messages, system)
 
 
 def check_types(format: Provider, messages: Sequence[Message], system: Any = None) -> None:
-    """That the SDK's own types have these messages, with no key too many."""
+    """Check that the SDK's own types accept these messages, without unknown keys."""
     accept = _accept(format)
     for message in messages:
         accept(message)
@@ -36,7 +36,7 @@ def _accept(format: Provider) -> Callable[[Message], object]:
     if format == "google":
         from google.genai import types
 
-        # As JSON, because that is how bytes are sent. The SDK's models forbid what they do not know.
+        # As JSON, because JSON has the form of bytes on the wire. The SDK's models forbid unknown keys.
         return lambda content: types.Content.model_validate_json(json.dumps(content))
     from pydantic import TypeAdapter
     from pydantic_core import SchemaValidator
@@ -58,7 +58,7 @@ def _accept(format: Provider) -> Callable[[Message], object]:
 
 
 def _strict(schema: Any) -> Any:
-    """A schema that forbids unknown keys, and that looks into what it would only iterate over later."""
+    """A schema that forbids unknown keys, and that validates iterables immediately."""
     if isinstance(schema, list | tuple):
         return type(schema)(_strict(each) for each in schema)
     if not isinstance(schema, dict):

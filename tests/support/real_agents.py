@@ -38,7 +38,7 @@ class AgentsMissing(Exception):
 
 
 class AgentFailed(Exception):
-    """An agent ended with an error, or did not end in time."""
+    """Raised when an agent ends with an error, or does not end in time."""
 
 
 def installed_in() -> Path:
@@ -69,13 +69,13 @@ class NativeSession:
 
 @dataclass(frozen=True)
 class _Commands:
-    """How one turn without a terminal is made."""
+    """The commands that make one turn without a terminal."""
 
     turn: Callable[[str], list[str]]
     resume: Callable[[str, str], list[str]]
     """Called with the agent's session id and the text."""
     compact: Callable[[str], list[str]]
-    """Called with the agent's session id. It compacts if the model does as in `compacting`."""
+    """Called with the agent's session id. The agent compacts if the model acts as in `compacting`."""
 
 
 GO_ON = "Go on."
@@ -121,7 +121,7 @@ _COMMANDS = {
 
 
 def compacting(name: str, model: ScriptedModel, file: Path) -> None:
-    """Have the model do what makes an agent compact a session: count tokens until its context is full, and summarize.
+    """Let the model make an agent compact a session: it counts tokens until the context is full, and summarizes.
 
     Gemini CLI and OpenCode compact before the next request of a turn, so the turn reads a file. Qwen Code keeps a
     history if the summary would be longer, as the model counts.
@@ -178,7 +178,7 @@ class RealAgents:
         return {
             "HOME": str(self.home),
             "PATH": os.pathsep.join([*map(str, programs), os.environ.get("PATH", os.defpath)]),
-            "PWD": str(folder),  # opencode does not end where this is another folder than the working one
+            "PWD": str(folder),  # opencode does not end if this is not the working folder
             "TMPDIR": str(self.home / "tmp"),
             "LANG": "C.UTF-8",
             "TERM": "dumb",
@@ -186,7 +186,7 @@ class RealAgents:
             "ANTHROPIC_BASE_URL": self._url,
             "ANTHROPIC_API_KEY": "anything",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "IS_SANDBOX": "1",  # Claude Code asks nothing of root otherwise
+            "IS_SANDBOX": "1",  # otherwise, Claude Code refuses to run as root
             "OPENAI_API_KEY": "anything",
             "OPENAI_BASE_URL": f"{self._url}/v1",
             "OPENAI_MODEL": "scripted",
@@ -205,7 +205,7 @@ class RealAgents:
 
     @contextlib.contextmanager
     def at_work(self, name: str, folder: Path, text: str) -> Iterator[Callable[[], None]]:
-        """An agent that makes a turn in a new session. The value kills all its processes, which the end does, too."""
+        """An agent that makes a turn in a new session. The value kills its processes, as the end of the block does."""
         process = subprocess.Popen(
             _COMMANDS[name].turn(text), cwd=folder, env=self.environment(folder), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
@@ -226,11 +226,11 @@ class RealAgents:
         return self.run(_COMMANDS[name].resume(native_id, text), folder)
 
     def compact(self, name: str, folder: Path, native_id: str) -> None:
-        """Have an agent replace the history of a session by a summary, which the model writes (`compacting`)."""
+        """Let an agent replace the history of a session by a summary, which the model writes (`compacting`)."""
         self.run(_COMMANDS[name].compact(native_id), folder)
 
     def run(self, command: list[str], folder: Path) -> str:
-        """Run a command with the agents on the path, to its end.
+        """Run a command with the agents on the path, and wait for its end.
 
         Returns:
             The text that it printed to standard output.
@@ -256,7 +256,7 @@ class RealAgents:
         return done.stdout
 
     def session_files(self, name: str) -> list[Path]:
-        """The files where the table of agents says that sessions are, the oldest first."""
+        """The session files in the places of the table of agents, the oldest first."""
         agent: Agent = AGENTS[name]
         found = [
             file
@@ -288,7 +288,7 @@ class RealAgents:
         return known.DIALECTS[dialect].read(source).source_id
 
     def delete_session(self, name: str, native_id: str, folder: Path) -> None:
-        """Delete a session as a person or the agent does."""
+        """Delete a session as the agent or its user does."""
         if AGENTS[name].storage == "database":
             self.run(["opencode", "session", "delete", native_id], folder)
         else:

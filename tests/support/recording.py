@@ -1,14 +1,14 @@
 """Records the answers of a real peer for one file: tests/data/conformance/<file>.<peer>-<version>.json.
 
-A recording says three things: what the peer sees in the file, what opening did to the bytes of it, and what
-became of the file when the peer then appended one message. Made by scripts/record-peers on copies, compared
-by the interop tests.
+A recording has three parts: what the peer sees in the file, how the opening changed its bytes, and what
+the file contains after the peer has appended one message. scripts/record-peers makes it from copies, and
+the interop tests compare it.
 
-    file, peer        what was asked of whom; all paths are gone
-    hung              true: the peer gave no answer within the time limit, and nothing else is known
+    file, peer        the file and the peer of the recording; all paths are removed
+    hung              true: the peer did not answer within the time limit, and nothing else is known
     openError, entryIds, roots, parents, treeError, labels, sessionName    as in `Answers`
     header            as in `Answers`; "new" if the file had none and the peer wrote one
-    generatedIds      true: the file has no ids (v1), the ids here were made up by the peer
+    generatedIds      true: the file has no ids (v1), and the peer generated the ids
     messages          every distinct message, once
     views             name -> {leafId, path, messages: [positions in messages], settings} or {leafId, error}
     sha256            of the file before, and after opening (null with a new header)
@@ -29,10 +29,10 @@ from support.answers import Answers, View
 from support.peers import Peer, PeerFailed, PeerHung, ask
 
 PROBE = {"role": "user", "content": "appended by the peer", "timestamp": 1772355600000}
-HOME = "/home/dev/sessions"  # where recordings say that files lie
+HOME = "/home/dev/sessions"  # the folder of the files in recordings
 FORK_ID = "5e55104d-0000-4000-8000-00000000f04c"
-FIRST_ID = 0x0F00D  # where the peers' ids are counted from, so that a recording is the same each time
-TIME_LIMIT = 120.0  # seconds; pi takes several to run out of memory on a cycle
+FIRST_ID = 0x0F00D  # the start of the peers' ids, so that a recording is the same each time
+TIME_LIMIT = 120.0  # seconds; pi needs several seconds to run out of memory on a cycle
 
 
 def recording_path(file: Path, peer: Peer) -> Path:
@@ -53,7 +53,7 @@ def record(peer: Peer, file: Path, *, time_limit: float = TIME_LIMIT) -> dict[st
         recorded |= _seen(reply, file.read_bytes())
         after = (
             None if recorded.get("header") == "new" else _hash(copy)
-        )  # a new header is never the same twice
+        )  # a new header is different each time
         recorded |= {"sha256": [before, after], "rewroteAtOpen": reply["rewroteAtOpen"]}
         if "openError" not in reply:
             shutil.copyfile(file, copy)
@@ -62,7 +62,7 @@ def record(peer: Peer, file: Path, *, time_limit: float = TIME_LIMIT) -> dict[st
 
 
 def fork(peer: Peer, file: Path, leaf_id: str) -> str:
-    """The session file that `peer` cuts out of `file` at `leaf_id`, without this machine's paths."""
+    """The session file that `peer` forks from `file` at `leaf_id`, without this machine's paths."""
     with tempfile.TemporaryDirectory(prefix="peer-copy-") as folder:
         copy = Path(folder) / file.name
         shutil.copyfile(file, copy)
@@ -76,7 +76,7 @@ def fork(peer: Peer, file: Path, leaf_id: str) -> str:
 
 
 def ids_are_made_up(entry_ids: Iterable[Any], content: bytes) -> bool:
-    """Whether a peer gave entries ids that do not stand in the file."""
+    """Whether a peer gave entries ids that are not in the file."""
     ids = [id for id in entry_ids if isinstance(id, str)]
     return any(json.dumps(id, ensure_ascii=False).encode() not in content for id in ids)
 
@@ -97,7 +97,9 @@ def _seen(reply: Mapping[str, Any], content: bytes) -> dict[str, Any]:
     kept = ("header", "sessionName", "entryIds", "roots", "parents", "treeError", "labels")
     seen: dict[str, Any] = {key: reply[key] for key in kept if key in reply}
     if b'"session"' not in content:
-        seen["header"] = "new"  # the file had none, so the peer wrote one, with an id and a folder of its own
+        seen["header"] = (
+            "new"  # the file had no header, so the peer wrote one, with a new id and its own folder
+        )
     if ids_are_made_up(reply["entryIds"], content):
         seen["generatedIds"] = True
     return {**seen, "messages": pool, "views": views}
@@ -133,7 +135,7 @@ def _parent_of(line: bytes, appended: str) -> str | None:
 
 
 def _made_up_twice(first: list[Any], second: list[Any]) -> bool:
-    """Whether a file without ids got other ones when opened again: nothing can be said of losses then."""
+    """Whether a file without ids got different ids when it was opened again. Losses cannot be detected then."""
     return bool(first) and not set(map(str, first)) & set(map(str, second))
 
 

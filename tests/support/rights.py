@@ -1,4 +1,4 @@
-"""Takes from root what no mode of a file stops, so that tests of files that cannot be read run as any user."""
+"""Removes the capabilities of root that bypass file modes, so that tests of unreadable files run as any user."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 _VERSION_3 = 0x20080522
 _READS_ALL = (1 << 1) | (1 << 2)
-"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH"""
+"""The capabilities CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
 class _Header(ctypes.Structure):

@@ -11,11 +11,11 @@ from sessiond.rpc.message import BadMessage, Head, RequestId
 from support.patience import BOUND
 
 PATIENCE = BOUND
-"""Seconds after which something that should have happened is missing."""
+"""Seconds after which an expected event counts as missing."""
 
 
 class Recorder(Handler[Connection]):
-    """Remembers everything that happened to its connection and answers nothing but what is broken."""
+    """Records all events of its connection and answers only invalid requests."""
 
     def __init__(self) -> None:
         self.opens = 0
@@ -58,7 +58,7 @@ class Echo(Recorder):
 
 
 async def until(happened: Callable[[], object]) -> None:
-    """Lets the loop turn until `happened()`; TimeoutError after PATIENCE."""
+    """Run the loop until `happened()` is true. Raises TimeoutError after PATIENCE."""
     async with asyncio.timeout(PATIENCE):
         while not happened():  # noqa: ASYNC110 - any state may be asked for, so there is no event to wait on
             await asyncio.sleep(0)

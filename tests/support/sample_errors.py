@@ -1,4 +1,4 @@
-"""The exception classes of the package, and one exception of each, its arguments by the types that they ask for."""
+"""The exception classes of the package, and one exception of each, with arguments by the types of its parameters."""
 
 import inspect
 import pkgutil
@@ -64,7 +64,7 @@ def _value(parameter: inspect.Parameter) -> Any:
 
 
 def _plain(annotation: str) -> str:
-    """An annotation as the samples name it: without None and without the modules of its names."""
+    """An annotation in the form of the samples: without None and without the modules of its names."""
     first = annotation.removesuffix(" | None")
     outer, bracket, inner = first.partition("[")
     return outer.rpartition(".")[2] + bracket + inner

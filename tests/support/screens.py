@@ -1,4 +1,4 @@
-"""A program in a terminal of its own (tmux), as a person sees and drives it: keys in, text out."""
+"""A program in a separate terminal (tmux), as a person sees and uses it: keys in, text out."""
 
 import contextlib
 import itertools
@@ -46,7 +46,7 @@ class Screen:
         self.tmux("send-keys", *keys)
 
     def until(self, pattern: str) -> re.Match[str]:
-        """Wait for something to be seen."""
+        """Wait until a text is on the screen."""
         look = re.compile(pattern, re.MULTILINE)
         try:
             found: re.Match[str] = eventually(repr(pattern), lambda: look.search(self.text))
@@ -55,7 +55,7 @@ class Screen:
         return found
 
     def until_not(self, pattern: str) -> None:
-        """Wait for something to be gone."""
+        """Wait until a text is not on the screen any more."""
         eventually(f"gone: {pattern!r}", lambda: not re.search(pattern, self.text, re.MULTILINE))
 
 
@@ -63,12 +63,12 @@ class Screen:
 def a_screen(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, cwd: Path
 ) -> Iterator[Screen]:
-    """Run a command in a tmux of its own, whose socket lies in `folder` (a short path), until this is left."""
-    # A socket of its own for each, because a server that is being killed still answers.
+    """Run a command in a separate tmux, whose socket is in `folder` (a short path), until the block ends."""
+    # Each terminal has a separate socket, because a server that is being killed still answers.
     tmux = [installed("tmux"), "-S", str(folder / f"tmux{next(_NUMBERS)}"), "-f", "/dev/null"]
     screen = Screen(tmux, environment)
     size = ["-x", str(COLUMNS), "-y", str(LINES)]
-    # The last screen of a program that ends at once is worth seeing.
+    # Keep the pane, so that the last screen of a program that ends at once can be read.
     words = f"{shlex.join(command)}; echo ended with $?; cat"
     try:
         subprocess.run(

@@ -1,6 +1,6 @@
-"""A daemon with one session and moods: it loses connections and answers, lags, and answers with snapshots.
+"""A daemon with one session and switchable faults: it loses connections and answers, lags, and answers with snapshots.
 
-For what the real one does too seldom to be waited for. It keeps a log and gives the n-th entry the seq n.
+It simulates events that are rare in the real daemon. It keeps a log and gives the n-th entry the seq n.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _LIMITS = limits(max_frame=1, max_clients=1)
 
 
 class Scripted(Recorder):
-    """Serves `client()`; the public attributes are its moods."""
+    """Serves `client()`; the public attributes are its faults."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class Scripted(Recorder):
         return theirs
 
     def add(self, count: int, *, tell: bool = True) -> None:
-        """New entries from somebody else."""
+        """Append entries as another client."""
         for _ in range(count):
             seq = len(self.log) + 1
             self.log.append({"type": "custom", "id": f"e{seq}"})
@@ -82,13 +82,13 @@ class Scripted(Recorder):
             self.connection.notify(method, params)
 
     def crash(self) -> None:
-        """End the connection without a word."""
+        """End the connection without a message."""
         assert self.connection is not None
         self.connection.abort()
         self.connection = None
 
     def count(self, method: str) -> int:
-        """How often it was asked for this."""
+        """The number of requests of this method."""
         return sum(name == method for name, _ in self.asked)
 
     def received(self, connection: Connection, head: Head, body: bytes) -> None:

@@ -5,14 +5,14 @@ next              begin another message
 call ID TITLE     a tool call with input that completes; `start ID TITLE` one that stays open
 fail ID           complete an open call with a failure
 ask ID            request a permission, and say what was chosen
-read PATH         request a file of the client, and say what it has
+read PATH         request a file of the client, and say its content
 plan STEP         a plan with one step
 update JSON       any other update
 send JSON         any line
 wait              do nothing until the prompt is canceled
-pause FILE        do nothing until a file is there
-flood COUNT SIZE  so many chunks of so many characters
-deaf              read nothing any more, and start a program that does neither
+pause FILE        do nothing until a file exists
+flood COUNT SIZE  COUNT chunks of SIZE characters
+deaf              stop reading, and start a program that does not read either
 die               end at once
 
 python -m support.scripted_acp_agent [--can load,list,resume,fork,close] [--memory FOLDER] [--log FILE] [--no-ids]

@@ -1,11 +1,11 @@
-"""Plays the model for a real agent: a local HTTP server that answers by a script and records what it was asked.
+"""Replaces the model of a real agent: a local HTTP server that answers by a script and records the requests.
 
     with ScriptedModel() as model:
         model.when("What is the weather?").calls("read_file", path="weather.txt").says("It rains.")
 
-A request is answered by the rule whose phrase stands in its newest matching user text. How often the conversation was
-answered since then tells the step of the rule, so that retries and side requests of an agent disturb nothing. A
-request that no rule is for, or that is beyond the last step, gets `DEFAULT_TEXT`.
+A request is answered by the rule whose phrase is in its newest matching user text. The number of answers in the
+conversation since then determines the step of the rule, so that retries and side requests have no effect. A
+request without a rule, or after the last step, gets `DEFAULT_TEXT`.
 """
 
 import json  # noqa: TID251 - read and written as another program does it
@@ -61,17 +61,17 @@ class Rule:
         return self._answer(Answer(calls=((tool, arguments),)))
 
     def counts(self, prompt_tokens: int) -> "Rule":
-        """With the next answer, count so many tokens in its request."""
+        """With the next answer, report a number of tokens for its request."""
         self._next.answer = Answer(prompt_tokens=prompt_tokens)
         return self
 
     def fails(self, status: int, times: int = 1) -> "Rule":
-        """Refuse the next answer so often, with this HTTP status, before it is given."""
+        """Refuse the next answer a number of times, with this HTTP status, before it is sent."""
         self._next.status, self._next.failures_left = status, times
         return self
 
     def waits_for(self, gate: threading.Event) -> "Rule":
-        """Give the next answer only when the event is set."""
+        """Send the next answer when the event is set."""
         self._next.gate = gate
         return self
 
@@ -88,7 +88,7 @@ class ScriptedModel:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.unknown_paths: list[str] = []
-        """Where else an agent has sent requests; these got 404 and an empty object."""
+        """The other addresses to which an agent has sent requests, which got 404 and an empty object."""
         self._rules: list[Rule] = []
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(self))
@@ -101,15 +101,15 @@ class ScriptedModel:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def when(self, phrase: str) -> Rule:
-        """Add a rule for prompts that hold this phrase; of several rules the newest counts."""
+        """Add a rule for prompts that contain this phrase. If several rules match, the newest one is used."""
         rule = Rule(phrase)
         self._rules.append(rule)
         return rule
 
     def request_with(self, phrase: str) -> Request:
-        """The request with this phrase in a user text that has the longest conversation; the newest of several.
+        """The request with the longest conversation that has this phrase in a user text; the newest of several.
 
-        Agents also send the words of a user alone, such as for a title, before or after the conversation itself.
+        Agents also send only the words of a user, for example for a title, before or after the conversation.
         """
         with self._lock:
             found = [
@@ -130,7 +130,7 @@ class ScriptedModel:
         self._thread.join(BOUND)
 
     def take(self, api: Api, path: str, body: dict[str, Any]) -> tuple[int, Answer, str]:
-        """Record a request; the status, the answer, and the id of the answer."""
+        """Record a request. Returns the status, the answer, and the id of the answer."""
         parts = tuple(api.conversation(body))
         with self._lock:
             self.requests.append(Request(api, path, body, parts))
@@ -157,7 +157,7 @@ class ScriptedModel:
 
 
 def _answers_in(parts: Sequence[Part]) -> int:
-    """How many answers of a model are among the parts. Consecutive parts of it are one answer."""
+    """The number of answers of a model among the parts. Consecutive parts of an answer count as one."""
     of_model = [part.kind in ("assistant", "call") for part in parts]
     return sum(now and not before for before, now in zip([False, *of_model], of_model, strict=False))
 

@@ -1,4 +1,4 @@
-"""Processes that have a session as an agent's process has it: they can be killed, and then no file of it is removed."""
+"""Processes that hold a session like an agent's process. After a test kills them, the session's files stay."""
 
 import contextlib
 import json  # noqa: TID251 - files of other programs are written as they write them
@@ -34,7 +34,7 @@ sys.stdin.read()
 
 
 class Holder:
-    """A process that runs until it is killed, or this one ends.
+    """A process that runs until it is killed or the test process ends.
 
     Args:
         words: Its first work: `lock FILE`, `database FILE` (a session of OpenCode begins, with a prompt), or
@@ -51,7 +51,7 @@ class Holder:
         self.pid = self._process.pid
 
     def kill(self) -> None:
-        """Kill it, and leave it unburied, as a parent does that looks away."""
+        """Kill the process without waiting for it, so that it stays a zombie."""
         os.kill(self.pid, signal.SIGKILL)
 
     def bury(self) -> None:

@@ -24,7 +24,7 @@ SERVERS = st.dictionaries(
 
 
 def _settings(container: str) -> st.SearchStrategy[dict[str, Any]]:
-    """Settings with a container that may be missing, empty or full: `hooks`, or one of servers."""
+    """Settings with a container that may be missing, empty or full: `hooks`, or a container of servers."""
     content: Any = SERVERS
     if container == "hooks":
         content = st.dictionaries(st.sampled_from([*EVENTS, "Other"]), GROUPS, max_size=3)

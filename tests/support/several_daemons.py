@@ -24,7 +24,7 @@ class Member:
     peer: Peer
 
     async def attach(self) -> Peer:
-        """One more client."""
+        """A further client."""
         peer = Peer()
         memory_pair(peer, Client(self.daemon, framing="memory"))
         return peer
@@ -34,7 +34,7 @@ class Member:
 async def several_daemons(
     folder: Path, count: int = 2, *, seed: int = 0, config: Config | None = None
 ) -> AsyncIterator[list[Member]]:
-    """Daemons on one store without sessions, for the time of the block."""
+    """Daemons on one store without sessions, until the block ends."""
     server, members = Server(), list[Member]()
     try:
         for number in range(count):

@@ -1,4 +1,4 @@
-"""Fixtures: a daemon in each of the three modes. The tests of a file share the process; the rest is new."""
+"""Fixtures: a daemon in each of the three modes. The tests of a file share the process."""
 
 import json  # noqa: TID251 - files are read as another program reads them
 import os
@@ -21,7 +21,7 @@ def process_home() -> Iterator[Path]:
     """The home of a daemon that runs as a process of its own."""
     with a_home() as locations:
         ready, ready_end = os.pipe()
-        # It goes into the background; the end of the home is its end, too.
+        # The daemon runs in the background, and ends when the home is removed.
         command = sessiond("serve", "--ready-fd", str(ready_end))
         subprocess.run(command, env=environment(locations), pass_fds=[ready_end], check=True)
         os.close(ready_end)
@@ -50,19 +50,19 @@ async def daemon(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 @pytest.fixture
 async def memory(tmp_path: Path) -> AsyncIterator[Running]:
-    """A daemon that is joined in memory, for what does not depend on how one talks to it."""
+    """A daemon that is joined in memory, for tests that do not depend on the connection."""
     async with running(tmp_path) as made:
         yield made
 
 
 @pytest.fixture
 def cwd() -> str:
-    """A folder that no other test has."""
+    """A folder that no other test uses."""
     return f"/work/project-{next(_numbers)}"
 
 
 def terminal(name: str, *, cwd: str, pid: int | None = None) -> dict[str, Any]:
-    """Where a client sits."""
+    """The terminal of a client."""
     return {"id": f"{name}-{cwd.rpartition('-')[2]}", "kind": "tty", "cwd": cwd, "pid": pid}
 
 
@@ -74,5 +74,5 @@ async def started(daemon: Running, cwd: str, **params: Any) -> tuple[Peer, str]:
 
 
 def lines_of(path: Path | str) -> list[dict[str, Any]]:
-    """A log as another program reads it."""
+    """A log, read without the product's code."""
     return [json.loads(line) for line in Path(path).read_bytes().split(b"\n") if line]

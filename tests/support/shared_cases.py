@@ -28,7 +28,7 @@ def places() -> Iterator[dict[str, str]]:
 
 
 def filled(value: Any, placed: dict[str, str]) -> Any:
-    """A value of the table with the placeholders replaced."""
+    """A value of the table after the replacement of the placeholders."""
     if isinstance(value, dict):
         return {name: filled(item, placed) for name, item in value.items()}
     if isinstance(value, str):
@@ -38,6 +38,6 @@ def filled(value: Any, placed: dict[str, str]) -> Any:
 
 
 def paths_here(placed: dict[str, str]) -> list[dict[str, Any]]:
-    """The rows of paths that hold on this machine."""
+    """The rows of paths that apply to this machine."""
     rows = [filled(row, placed) for row in CASES["paths"]]
     return [row for row in rows if not Path(row.get("unless", "/none")).exists()]

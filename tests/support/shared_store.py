@@ -1,6 +1,6 @@
-"""A store that several daemons of one test use: in memory, on a server that can be lost at any moment.
+"""A store that several daemons of one test use: in memory, on a server whose connection can be lost at any time.
 
-`Server` has the logs. Each daemon has a `SharedStore` of its own, with a `Link` to the server that tests cut, or let
+`Server` has the logs. Each daemon has a separate `SharedStore`, with a `Link` to the server that tests cut, or let
 lose answers. Lines of others arrive at a daemon some turns of the event loop after they are stored, or when it asks;
 nothing arrives while it is cut off.
 """
@@ -30,7 +30,7 @@ from sessiond.store.memory_log import MemoryContent, MemoryLog
 
 Fault = Literal["lost before", "lost after", "late", "moved", "cut", "not sent"]
 """The fate of one write: the connection is lost before or after it takes effect, or it takes effect only after the
-daemon has reconnected; or another daemon's lines came first, as far as this one is told; or it takes effect while the
+daemon has reconnected; or the daemon is informed that another daemon's lines came first; or it takes effect while the
 link is cut; or it is not sent."""
 
 _CUT = "the connection is cut"
@@ -58,7 +58,7 @@ class Server:
         return self.locks.setdefault(ref, asyncio.Lock())
 
     def put(self, content: MemoryContent, expected: int, data: bytes) -> int | None:
-        """Append lines if the log has the expected size and none of their ids. Returns the size; None if refused."""
+        """Append lines if the log has the expected size and not their ids. Returns the size; None if refused."""
         new = [found for line in data.splitlines() if (found := msgspec.json.decode(line, type=_Id).id)]
         known = self.ids.setdefault(content.session_id, set())
         if len(content.data) != expected or not known.isdisjoint(new) or len(set(new)) < len(new):
@@ -80,11 +80,11 @@ class Link:
     def __init__(self, seed: int = 0) -> None:
         self.is_up = True
         self.delivers = True
-        """Whether lines of others arrive without being asked for."""
+        """Whether lines of other daemons arrive without a request."""
         self.faults: deque[Fault | None] = deque()
         """The fates of the next writes, in their order; then all succeed."""
         self.turns = 3
-        """A request takes up to so many turns of the event loop."""
+        """The maximum number of turns of the event loop of a request."""
         self._random = random.Random(seed)
 
     async def travel(self) -> None:
@@ -97,7 +97,7 @@ class Link:
 
 
 class SharedStore(MemoryStore):
-    """The store of one daemon. Logs, blobs and the trash are the server's, terminals are this daemon's."""
+    """The store of one daemon. Logs, blobs and the trash belong to the server, terminals to this daemon."""
 
     def __init__(self, server: Server, link: Link | None = None) -> None:
         super().__init__()
@@ -117,7 +117,7 @@ class SharedStore(MemoryStore):
         return False
 
     def cut(self) -> None:
-        """Lose the server: nothing arrives any more, and nothing can be sent."""
+        """Cut the connection to the server: nothing arrives, and nothing can be sent."""
         self.link.is_up = False
 
     def join(self) -> None:

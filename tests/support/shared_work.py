@@ -1,4 +1,4 @@
-"""Clients of several daemons that work on one session, and the history of what they were answered."""
+"""Clients of several daemons that work on one session, and the history of the answers that they received."""
 
 import asyncio
 import itertools
@@ -24,7 +24,7 @@ class Step:
 
 @dataclass
 class Work:
-    """The operations of clients on one session. The first two lines of the log are not counted as operations."""
+    """The operations of clients on one session. The first two lines of the log do not count as operations."""
 
     session_id: str
     clock: "itertools.count[int]" = field(default_factory=itertools.count)
@@ -34,7 +34,7 @@ class Work:
     found: dict[int, str | None] = field(default_factory=dict)
     """The leaf of a conflict as an entry id, by its place in `done`."""
     leaves: dict[str, str] = field(default_factory=dict)
-    """The last entry that a client was answered with, by its name."""
+    """The last entry in an answer to each client, by the name of the client."""
 
     async def client(self, name: str, peer: Peer, steps: Sequence[Step]) -> None:
         """Send requests one after the other. A request whose outcome is unknown is sent again, with the given ids."""
@@ -121,5 +121,5 @@ async def lines_of(peer: Peer, session_id: str) -> list[dict[str, Any]]:
 
 
 def names_of(entries: Sequence[dict[str, Any]]) -> list[str]:
-    """The text of each entry, which names it."""
+    """The text of each entry, which is its name."""
     return [entry["message"]["content"] for entry in entries]

@@ -18,7 +18,7 @@ Line = dict[str, Any]
 
 
 def texts_of(size: int) -> list[str]:
-    """Return the texts of a session of about so many bytes: prompts and answers in turn, each different."""
+    """Return the texts of a session of about a given size in bytes: alternating prompts and answers, each different."""
     step = min(len(TEXT), max(50, size // 4))
     count = max(2, size // step // 2 * 2)
     return [f"{number} {TEXT}"[:step] for number in range(count)]

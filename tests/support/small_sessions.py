@@ -17,7 +17,7 @@ _AT: Final = "2026-01-01T00:00:00.000Z"
 
 @dataclass(frozen=True)
 class Place:
-    """Where an agent has a session.
+    """The place of an agent's sessions.
 
     Attributes:
         folder: The folder of all its sessions, relative to the home folder.
@@ -46,7 +46,7 @@ PLACES: Final = {
 
 
 def write(agent: str, path: Path, session_id: str, prompt: str, answers: int) -> None:
-    """Write a session with a prompt and so many answers. One that is there gets the answers that it lacks.
+    """Write a session with a prompt and a number of answers. An existing session gets the answers that it lacks.
 
     Args:
         agent: The name of the agent.

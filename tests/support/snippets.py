@@ -1,4 +1,4 @@
-"""The snippets of editors/README.md, taken out of it letter by letter."""
+"""The snippets of editors/README.md, extracted without changes."""
 
 import re
 from pathlib import Path

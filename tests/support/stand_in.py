@@ -1,4 +1,4 @@
-"""A server that echoes: what the life of a daemon needs, without hub and protocol."""
+"""A server that echoes: what tests of the life of a daemon need, without hub and protocol."""
 
 import asyncio
 import socket

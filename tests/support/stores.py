@@ -1,4 +1,4 @@
-"""Builders for tests of the stores: logs, what is in them, and other programs that write to the same file."""
+"""Builders for tests of the stores: logs, their content, and other programs that write to the same file."""
 
 import asyncio
 import os
@@ -27,16 +27,16 @@ async def file_store(home: Path, calls: Syscalls | None = None) -> AsyncIterator
 
 
 def killed(home: Path) -> None:
-    """The process of the store in a folder is gone: nothing is closed in order."""
+    """Simulate the end of the process of a store: nothing is closed in order."""
     for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # it was closed meanwhile
+        with suppress(FileNotFoundError):  # the session was closed meanwhile
             if descriptor.readlink().is_relative_to(home.resolve()):
                 os.close(int(descriptor.name))
 
 
 @asynccontextmanager
 async def file_log(home: Path, calls: Syscalls | None = None, lines: bytes = HEADER) -> AsyncIterator[Log]:
-    """A new session in a store of its own; closed at the end, even where its disk still refuses."""
+    """A new session in a new store. It is closed at the end, even if its disk still fails."""
     async with file_store(home, calls) as store:
         log = await new_log(store, lines=lines)
         try:
@@ -52,7 +52,7 @@ async def new_log(
 
 
 async def append(log: Log, *lines: bytes, durability: Durability = "synced") -> list[bool]:
-    """Append each as a batch of its own, all on one tick of the loop."""
+    """Append each draft as a separate batch, all in one turn of the loop."""
     return await asyncio.gather(*[log.append(line, durability) for line in lines])
 
 
@@ -74,7 +74,7 @@ def names_in(folder: Path) -> set[str]:
 
 
 def write_as_another_program(path: Path, data: bytes) -> None:
-    """Append as pi does: open, write, close, in a process of its own."""
+    """Append as pi does: open, write and close the file in a separate process."""
     program = "import sys; open(sys.argv[1], 'ab').write(sys.stdin.buffer.read())"
     subprocess.run([sys.executable, "-c", program, path], input=data, check=True)
 

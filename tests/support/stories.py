@@ -1,4 +1,4 @@
-"""Sessions with a story that is known, for whoever looks at them: told by a client that needs no process."""
+"""Sessions with known content for tests of displays, written by a client that needs no process."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from support.writing_agents import write_codex
 
 @dataclass(frozen=True)
 class Teller:
-    """Somebody else who works on the sessions of the daemon of `locations`, which is started if need be."""
+    """Another client that works on the sessions of the daemon of `locations`, which is started if necessary."""
 
     locations: Locations
     folder: Path
@@ -24,14 +24,14 @@ class Teller:
             return daemon.call(method, params)
 
     def create(self, session_id: str, *entries: dict[str, Any], **more: Any) -> list[str]:
-        """A session with some entries. One without an answer goes to the trash when nobody has it open."""
+        """A session with some entries. A session without an answer goes to the trash when no client has it open."""
         with connect(locations=self.locations) as daemon:
             daemon.call("session/create", {"id": session_id, "cwd": str(self.folder), **more})
             appended = daemon.call("session/append", {"sessionId": session_id, "entries": list(entries)})
         return [entry["id"] for entry in appended["entries"]]
 
     def append(self, session_id: str, *entries: dict[str, Any], **params: Any) -> list[str]:
-        """The ids of what was appended."""
+        """The ids of the appended entries."""
         appended = self.call("session/append", sessionId=session_id, entries=list(entries), **params)
         return [entry["id"] for entry in appended["entries"]]
 
@@ -55,7 +55,7 @@ class Teller:
 
 @dataclass(frozen=True)
 class Story:
-    """A session that forks once: two ways to fix a parser. The fields are ids of entries."""
+    """A session that forks once: two approaches to fix a parser. The fields are ids of entries."""
 
     id: str
     why: str
@@ -67,7 +67,7 @@ class Story:
 
 
 def parser_story(teller: Teller, session_id: str = "atlas-parser", title: str = "The last line") -> Story:
-    """Ada asks why, has it fixed, goes back, and has a test written first; the reason has a label."""
+    """Ada asks for the reason, requests a fix, goes back, and requests a test first; the reason has a label."""
     with connect(locations=teller.locations) as daemon:
 
         def append(*entries: dict[str, Any]) -> list[str]:

@@ -19,13 +19,13 @@ _names = itertools.count(1)
 
 
 class Summarizing:
-    """A client that declared `summarize`: it answers when the test says so, or at once with `says`."""
+    """A client that declared `summarize`. It answers when the test says so, or immediately with `says`."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
 
     async def asked(self, count: int = 1) -> dict[str, Any]:
-        """The params of the `count`-th request for a summary, once it has come."""
+        """The params of the `count`-th request for a summary. Waits for the request."""
         await self.peer.until(lambda client: len(client.asked) >= count)
         params: dict[str, Any] = self.peer.asked[count - 1]["params"]
         return params
@@ -35,7 +35,7 @@ class Summarizing:
         self.answer_with({"summary": summary, **more}, nth=nth)
 
     def answer_with(self, result: Any, *, nth: int = 1) -> None:
-        """Answer a request with whatever."""
+        """Answer a request with any value."""
         self.peer.connection.reply_body(
             self.peer.asked[nth - 1]["id"], encode_result(self.peer.asked[nth - 1]["id"], result)
         )
@@ -51,7 +51,7 @@ class Summarizing:
         self.peer.connection.notify("$/progress", {"token": token, "value": value})
 
     async def canceled(self, nth: int = 1) -> None:
-        """Wait until the daemon needs the answer to a request no more."""
+        """Wait until the daemon does not need the answer to a request any more."""
         request_id = self.peer.asked[nth - 1]["id"]
         await self.peer.until(lambda client: {"id": request_id} in client.told("$/cancelRequest"))
 
@@ -65,7 +65,7 @@ async def summarizing(daemon: Running, name: str | None = None) -> Summarizing:
 
 
 def answer_of(text: str, used: int, **more: Any) -> dict[str, Any]:
-    """A draft of an assistant message whose provider counted so many tokens."""
+    """A draft of an assistant message with a token count of its provider."""
     draft = assistant(text, **more)
     draft["message"]["usage"] = {
         "input": used,
@@ -115,7 +115,7 @@ async def compactions(peer: Peer, session_id: str) -> list[dict[str, Any]]:
 
 
 def program(folder: Path, body: str) -> list[str]:
-    """A command: a Python program whose `prompt` is what it was given on stdin."""
+    """A command: a Python program whose variable `prompt` has its standard input."""
     path = folder / f"summarize-{next(_names)}"
     lines = (f"#!{sys.executable}", "import json, os, sys, time", "prompt = sys.stdin.read()", body, "")
     path.write_text("\n".join(lines), encoding="utf-8")
@@ -131,6 +131,6 @@ def commanded(command: list[str], timeout: float | None = 10.0, **compaction: An
 
 
 def as_toml(config: Config) -> str:
-    """The same as a file."""
+    """The same configuration as a file."""
     words = json.dumps(list(config.summarizer.command or ()))
     return f'[summarizer]\ncommand = {words}\ntimeout = "{config.summarizer.timeout:.0f}s"\n'

@@ -14,13 +14,13 @@ from support.patience import BOUND
 
 
 def on_a_terminal(shell: Shell, *words: str) -> Ran:
-    """A command whose standard error is a terminal, its `err` all that was drawn there."""
+    """Run a command whose standard error is a terminal. Its `err` has all that was drawn there."""
     done, drawn = _run(shell, words, {"TERM": "xterm"}, subprocess.PIPE)
     return Ran(done.returncode, done.stdout.decode(), drawn)
 
 
 def seen(shell: Shell, *words: str, columns: int = 80, **more: str) -> Ran:
-    """A command both of whose outputs are a terminal, its `out` all that was drawn there, with plain newlines."""
+    """Run a command whose outputs are both a terminal. Its `out` has all that was drawn there, with plain newlines."""
     done, drawn = _run(shell, words, {"TERM": "xterm", "PAGER": "", **more}, None, columns)
     return Ran(done.returncode, drawn.replace("\r\n", "\n"), "")
 

@@ -1,4 +1,4 @@
-"""The part of a text that a range of the wire names, as a client of each position encoding takes it."""
+"""The part of a text that a range of the wire names, in each position encoding."""
 
 _UNITS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 

@@ -1,4 +1,4 @@
-"""Two daemons in this process with homes of their own, and clients of both: `here` and `there`."""
+"""Two daemons in this process with separate homes, and clients of both: `here` and `there`."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ from support.disk import Disk
 
 @dataclass
 class Machine:
-    """A daemon, and two kinds of client."""
+    """A daemon, and two kinds of clients."""
 
     running: Running
     daemon: Daemon
@@ -58,7 +58,7 @@ class Machine:
 
 @dataclass
 class Machines:
-    """Two machines."""
+    """Two machines with a daemon each."""
 
     here: Machine
     there: Machine
@@ -69,7 +69,7 @@ class Machines:
         )
 
     async def are_same(self, session_id: str) -> bool:
-        """Whether both have the same lines and say the same of the session."""
+        """Whether both machines have the same lines and return the same information about the session."""
         mine, theirs = await self.here.info(session_id), await self.there.info(session_id)
         same = [
             name
@@ -81,7 +81,7 @@ class Machines:
 
 @contextlib.asynccontextmanager
 async def two_machines(folder: Path, *, disk_there: Disk | None = None) -> AsyncIterator[Machines]:
-    """Two machines without sessions; `disk_there` is the disk of the other one."""
+    """Two machines without sessions; `disk_there` is the disk of the second machine."""
     calls = None if disk_there is None else disk_there.calls
     async with running(folder / "here") as here, running(folder / "there", calls=calls) as there:
         machines = Machines(await _machine(here), await _machine(there))

@@ -1,4 +1,4 @@
-"""The server of `sessiond view`, asked as its page asks it, and as others might."""
+"""The server of `sessiond view`, with requests like those of its page, and requests of other programs."""
 
 import http.client
 import json  # noqa: TID251 - read as a browser reads it
@@ -17,7 +17,7 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Got:
-    """An answer, read to its end."""
+    """A complete answer."""
 
     status: int
     headers: Message
@@ -26,7 +26,7 @@ class Got:
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks a server that printed an address."""
+    """Sends requests to a server that printed an address."""
 
     address: str
 
@@ -72,7 +72,7 @@ class Asker:
 
     @contextmanager
     def reading(self, **message: Any) -> "Iterator[Lines]":
-        """The messages of the server to a page that it lets in."""
+        """The messages of the server to a page that it accepts."""
         with self.asking_for_rows(**message) as response:
             assert response.status == 200, response.read()
             lines = Lines(response)
@@ -81,7 +81,7 @@ class Asker:
 
 
 class Lines:
-    """The messages of a server, the keys first."""
+    """The messages of a server; the first one has the keys."""
 
     keys: dict[str, str]
 
@@ -99,7 +99,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Viewed(Asker):
-    """A viewer under way, and its session."""
+    """A running viewer, and its session."""
 
     shell: Shell
     session: str

@@ -1,4 +1,4 @@
-"""The extension for VS Code as people install it: the .vsix of this checkout, made once however many tests want it."""
+"""The extension for VS Code as people install it: the .vsix of this checkout, made once for all tests."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ EXTENSION = PROJECT / "editors/vscode"
 
 
 def the_package(origin: str = "") -> Path:
-    """Returns the .vsix, as a clone of `origin` makes it. The first caller makes it, and the others wait.
+    """Returns the .vsix, as a clone of `origin` makes it. The first caller makes it, and other callers wait.
 
     It is made again when a source has changed.
     """

@@ -1,4 +1,4 @@
-"""Waiting for something that nobody tells of: bounded, and over as soon as it is there."""
+"""Waits for a condition without a notification, with a time limit."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from support.patience import BOUND
 
 
 async def until(holds: Callable[[], object]) -> None:
-    """Return when `holds()` does; TimeoutError after `BOUND` seconds."""
+    """Return when `holds()` returns true. Raises TimeoutError after `BOUND` seconds."""
     async with asyncio.timeout(BOUND):
         while not holds():  # noqa: ASYNC110 - any state may be asked for, so there is no event to wait on
             await asyncio.sleep(0.002)

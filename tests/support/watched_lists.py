@@ -1,4 +1,4 @@
-"""A list of sessions as a client keeps it: read once, and then changed by what the daemon sends."""
+"""A list of sessions as a client keeps it: read once, and then changed by the daemon's notifications."""
 
 import asyncio
 import contextlib
@@ -67,7 +67,7 @@ class WatchedList:
         return note
 
     async def until(self, enough: Callable[["WatchedList"], bool]) -> None:
-        """Apply notifications until `enough` holds. Asks the daemon for nothing: it has to send by itself."""
+        """Apply notifications until `enough` is true. Sends no request: the daemon has to send them without one."""
 
         def holds(_peer: Peer) -> bool:
             self.take()
@@ -79,7 +79,7 @@ class WatchedList:
         """Wait until the rows are those that `session/list` returns now."""
         truth = WatchedList(self.peer, self.filter)
         for _ in range(round(BOUND)):
-            await truth.read()  # again, because the daemon may still be writing a title or moving a file
+            await truth.read()  # read again, because the daemon may still be writing a title or moving a file
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     return await self.until(lambda watched: watched.rows == truth.rows)

@@ -1,4 +1,4 @@
-"""The tree of a session as a client keeps it that watches it, and applies what the daemon sends."""
+"""The tree of a session as a watching client keeps it, which applies the daemon's notifications."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,7 +46,7 @@ class WatchedTree:
         ]
 
     async def until(self, seq: int) -> None:
-        """Wait until the rows are those of the log up to a line."""
+        """Wait until the rows correspond to the log up to a line."""
 
         def holds(_peer: Peer) -> bool:
             self.take()

@@ -42,7 +42,7 @@ if (parent === window) {
 
 
 class Webview:
-    """A webview with its editor. `rows` are those of a story; the editor sends what it is told to."""
+    """A webview with its editor. `rows` are those of a story; the editor sends what the test says."""
 
     def __init__(
         self, browser: "Browser", theme: str = "vscode-light", size: tuple[int, int] = (1200, 800)
@@ -71,18 +71,18 @@ class Webview:
         return found
 
     def hears(self, **message: Any) -> None:
-        """The editor says something to the document."""
+        """Send a message of the editor to the document."""
         self.page.evaluate("it => frames.webview.postMessage(it, origin)", message)
 
     def receives(self, story: Story) -> None:
-        """The editor sends a whole session at once."""
+        """Send a whole session of the editor at once."""
         session, rows = session_and_rows(story)
         self.hears(
             kind="rows", first=0, session=session, rows=rows, marks=[], toSeq=len(rows), lastSeq=len(rows)
         )
 
     def said(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
-        """Return the messages of a kind from the document, once there are so many."""
+        """Return the messages of a kind from the document, after a number of them have arrived."""
         self.page.wait_for_function(
             "([kind, count]) => said.filter(it => it.kind === kind).length >= count", arg=[kind, count]
         )
@@ -90,7 +90,7 @@ class Webview:
         return found
 
     def close(self) -> None:
-        """End it; nothing may have gone wrong, and the policy may have refused nothing."""
+        """End the webview, and check that no error occurred and that the policy has refused nothing."""
         refused = self.page.evaluate("refused")
         self.watched.context.close()
         assert self.watched.errors == []

@@ -1,4 +1,4 @@
-"""Sessions for exports: whole ones of any shape, made by hypothesis."""
+"""Sessions for exports: complete sessions of any shape, made by hypothesis."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def messages(
 
 @st.composite
 def wholes(draw: st.DrawFn, payloads: st.SearchStrategy[dict[str, Any]]) -> ExportedSession:
-    """A session whose entries hang anywhere above, and whose leaf is anywhere."""
+    """A session in which the parent of an entry is any earlier entry, and the leaf is any entry."""
     entries: list[dict[str, Any]] = []
     for number in range(draw(st.integers(1, 7))):
         above = draw(st.sampled_from([None, *(entry["id"] for entry in entries)]))

@@ -1,4 +1,4 @@
-"""A client that sends bytes as they are: for what no well-behaved client would send."""
+"""A client that sends any bytes, for tests of invalid messages."""
 
 import asyncio
 import json  # noqa: TID251 - the tests' own reader is not the daemon's
@@ -11,7 +11,7 @@ from support.patience import BOUND
 
 
 class Wire:
-    """A socket to a daemon; `read` cuts what comes back into messages, in the framing that was begun."""
+    """A socket to a daemon; `read` splits the received bytes into messages, in the framing of the client."""
 
     def __init__(self, home: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -28,16 +28,16 @@ class Wire:
         self._socket.close()
 
     def send(self, data: bytes) -> None:
-        """Bytes as they are."""
+        """Send bytes unchanged."""
         self._lines = self._lines or data.startswith(b"{")
         self._socket.sendall(data)
 
     def frame(self, body: bytes) -> None:
-        """A whole frame around a body of whatever kind."""
+        """Send a whole frame around any body."""
         self.send(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
 
     def ask(self, method: str, params: Any = None, id: int | str = 1) -> dict[str, Any]:
-        """A request in a frame, and the reply to it; what comes in between is dropped."""
+        """Send a request in a frame, and return the reply to it. Messages between them are ignored."""
         message = {"jsonrpc": "2.0", "id": id, "method": method}
         self.frame(json.dumps(message if params is None else message | {"params": params}).encode())
         while True:
@@ -47,7 +47,7 @@ class Wire:
                 return answer
 
     def tell(self, method: str, params: Any) -> None:
-        """A notification in a frame."""
+        """Send a notification in a frame."""
         self.frame(json.dumps({"jsonrpc": "2.0", "method": method, "params": params}).encode())
 
     def no_more(self) -> None:
@@ -58,7 +58,7 @@ class Wire:
         """The next message, None at the end."""
         try:
             body = self._file.readline() if self._lines else self._read_frame()
-        except ConnectionResetError:  # it hung up while more was on its way to it
+        except ConnectionResetError:  # the daemon closed the connection while more bytes were in transit
             return None
         return json.loads(body) if body else None
 
@@ -76,5 +76,5 @@ class Wire:
 
 
 async def in_thread(work: Any, *args: Any) -> Any:
-    """Blocking work beside a daemon that runs in this loop."""
+    """Run blocking work while a daemon runs in this loop."""
     return await asyncio.to_thread(work, *args)

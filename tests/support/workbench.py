@@ -1,4 +1,4 @@
-"""A window of VS Code as a person sits before it: views with rows, the palette, messages, editors."""
+"""A window of VS Code as a person uses it: views with rows, the palette, messages, editors."""
 
 import contextlib
 import json  # noqa: TID251 - settings are written as a person writes them
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 CATEGORY = "sessiond: "
-"""The beginning of each command of ours in the palette."""
+"""The prefix of the extension's commands in the palette."""
 
 
 class View:
@@ -32,7 +32,7 @@ class View:
         self.header: Locator = self.pane.locator(".pane-header")
 
     def row(self, text: str | re.Pattern[str]) -> "Locator":
-        """The row that contains a text; it waits until there is one when something is done with it."""
+        """The row that contains a text; an action on the row waits until the row exists."""
         return self.pane.get_by_role("treeitem").filter(has_text=text)
 
     def toggle(self, text: str | re.Pattern[str]) -> None:
@@ -45,28 +45,28 @@ class View:
 
     @property
     def focused(self) -> "Locator":
-        """The row that keys act on."""
+        """The row that receives keys."""
         return self.pane.locator(".monaco-list-row.focused")
 
     def await_keys(self) -> None:
-        """Wait until this view receives the keys: a command that focuses it ends before that."""
+        """Wait until this view receives the keys: a command that focuses the view ends before that."""
         expect(self.pane.locator(".monaco-list:focus")).to_be_visible()
 
     def act(self, text: str | re.Pattern[str], action: str) -> None:
-        """Press what appears in a row while the mouse is over it."""
+        """Press a button that appears in a row while the mouse is over the row."""
         row = self.row(text)
         row.hover()
         row.get_by_role("button", name=action).click()
 
     def title_action(self, action: str) -> None:
-        """Press what appears in the head of the view."""
+        """Press a button in the head of the view."""
         self.header.hover()
         self.header.get_by_role("button", name=action).click()
 
     def menu(self, text: str | re.Pattern[str], action: str) -> None:
         """Choose from the menu of a row."""
         self.row(text).click(button="right")
-        # A menu lets the mouse do nothing just after it has opened, lest the click that opened it chooses.
+        # A menu ignores the mouse directly after it has opened, so that the opening click does not choose an item.
         item = self.pane.page.get_by_role("menuitem", name=action, exact=True)
         item.hover()
         expect(item).to_be_focused()
@@ -87,7 +87,7 @@ class Window:
         self.labels = View(self.page, "Labels")
 
     def has_opened(self, folders: Sequence[Path]) -> None:
-        """Wait until the Explorer shows the folders: VS Code reads a workspace file when its window is there.
+        """Wait until the Explorer shows the folders: VS Code reads a workspace file after the window has opened.
 
         When VS Code reads the file before it can reach its server, it shows a workspace without folders, and does
         not read again. Its users reload the window.
@@ -105,12 +105,12 @@ class Window:
             expect(row).to_be_visible()
 
     def show_views(self) -> None:
-        """Go to our views."""
+        """Show the views of the extension."""
         self._show(re.compile("^sessiond"))
         expect(self.sessions.pane).to_be_visible()
 
     def _show(self, name: re.Pattern[str]) -> None:
-        """Go to a tab of the side bar. A click on the one that is shown would hide it."""
+        """Go to a tab of the side bar. A click on the visible tab would hide it."""
         tab = self.page.get_by_role("tab", name=name)
         if tab.get_attribute("aria-selected") != "true":
             tab.click()
@@ -126,17 +126,17 @@ class Window:
         field = self.page.locator(".quick-input-widget input").first
         expect(field).to_be_focused()
         field.fill(f">{title}")
-        # The list fills bit by bit; what Enter runs is the row that has the focus in it.
+        # The list is filled gradually; Enter runs the row with the focus.
         expect(self.page.locator(".quick-input-list .monaco-list-row.focused")).to_contain_text(
             title, ignore_case=True
         )
         field.press("Enter")
 
     def has_commands(self, wanted: set[str]) -> None:
-        """Wait until the palette lists exactly these commands of ours: they follow what is shown a moment later."""
+        """Wait until the palette lists exactly these commands of the extension: it is updated with a delay."""
         until = time.monotonic() + BOUND
         while (found := self._palette()) != wanted and time.monotonic() < until:
-            pass  # opening the palette takes its time
+            pass  # the palette opens slowly
         assert found == wanted
 
     def _palette(self) -> set[str]:
@@ -146,7 +146,7 @@ class Window:
         field.fill(f">{CATEGORY}")
         rows = self.page.locator(".quick-input-list .monaco-list-row")
         expect(rows.first).to_contain_text(CATEGORY)
-        found: dict[str, str] = {}  # by position: the list has only the rows in sight
+        found: dict[str, str] = {}  # by position: the list has only the visible rows
         total = int(rows.first.get_attribute("aria-setsize") or 0)
         focused = self.page.locator(".quick-input-list .monaco-list-row.focused")
         while True:
@@ -162,14 +162,14 @@ class Window:
         return {title.removeprefix(CATEGORY) for title in found.values() if title.startswith(CATEGORY)}
 
     def answer(self, text: str) -> None:
-        """Type into the field that asks, and press Enter."""
+        """Type into the input field, and press Enter."""
         field = self.page.locator(".quick-input-widget input").first
         expect(field).to_be_focused()
         field.fill(text)
         field.press("Enter")
 
     def accept(self, proposed: str) -> None:
-        """Press Enter once the field that asks proposes this."""
+        """Press Enter after the input field proposes this text."""
         field = self.page.locator(".quick-input-widget input").first
         expect(field).to_have_value(proposed)
         field.press("Enter")
@@ -193,22 +193,22 @@ class Window:
         center = self.page.locator(".notifications-center")
         if not center.is_visible():
             self.page.locator("[id='status.notifications'] a").click()
-            self.page.mouse.move(0, 0)  # what the bell says of itself would lie over the messages
+            self.page.mouse.move(0, 0)  # the tooltip of the bell would cover the messages
         expect(center).to_be_visible()
         return center.locator(".notification-list-item")
 
     def press_in_message(self, text: str | re.Pattern[str], button: str) -> None:
-        """Press what a message offers. It goes out of sight by itself after a while, but stays where the bell is."""
+        """Press a button of a message. The message disappears after some time, but stays in the list of the bell."""
         expect(self.page.locator(".notification-list-item").filter(has_text=text)).to_be_visible()
         self.show_messages().filter(has_text=text).get_by_role("button", name=button).click()
 
     def was_told_nothing(self) -> None:
-        """Nothing popped up so far."""
+        """Check that no message popped up so far."""
         expect(self.show_messages()).to_have_count(0)
 
     @property
     def dialog(self) -> "Locator":
-        """A question that nothing else can be done before."""
+        """A modal question."""
         return self.page.locator(".monaco-dialog-box")
 
     def status(self, text: str | re.Pattern[str]) -> "Locator":
@@ -216,7 +216,7 @@ class Window:
         return self.page.locator(".statusbar-item").filter(has_text=text)
 
     def daemon_is(self, state: str) -> None:
-        """Wait until the item of the status bar says so of the daemon."""
+        """Wait until the item of the status bar shows this state of the daemon."""
         expect(self.page.get_by_role("button", name=f"sessiond: {state}", exact=True)).to_be_visible()
 
     def tab(self, name: str | re.Pattern[str]) -> "Locator":
@@ -240,11 +240,11 @@ class Window:
         return panel.get_by_role("treeitem")
 
     def webview(self) -> "FrameLocator":
-        """The inside of the one webview that is shown."""
+        """The content of the only visible webview."""
         return self.page.frame_locator("iframe.webview.ready").frame_locator("#active-frame")
 
     def state(self) -> str:
-        """All that can be told of the window, for whoever has to find out why a test failed."""
+        """All information about the window, to find the cause of a failed test."""
         with contextlib.suppress(Exception):
             self.page.screenshot(path=self.folder / "window.png", timeout=10_000)
         try:
@@ -274,7 +274,7 @@ def a_window(
     """
     folders = [folder] if isinstance(folder, Path) else folder
     first = opened = folders[0]
-    # The PATH of an extension is that of a login, which knows nothing of this Python.
+    # The PATH of an extension is that of a login shell, which does not have this Python.
     ours = {
         "sessiond.home": str(locations.home),
         "sessiond.path": str(Path(sys.executable).parent / "sessiond"),
@@ -291,7 +291,7 @@ def a_window(
     server.choose()  # another test may have changed a setting
     watched = Watched(
         browser, (1280, 1200)
-    )  # high enough for the rows of a test: rows out of sight are not there
+    )  # high enough for the rows of a test: rows that are not visible do not exist
     window = Window(watched, server, first, locations)
     try:
         watched.page.goto(server.at(opened, [("openFile", server.remote(file)) for file in files]))

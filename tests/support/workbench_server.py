@@ -1,4 +1,4 @@
-"""VS Code's server with our extension in it, as a person on a remote machine has it; its pages are in `workbench`."""
+"""VS Code's server with our extension, as on a remote machine; `workbench` has its pages."""
 
 import contextlib
 import json  # noqa: TID251 - settings are written as a person writes them
@@ -20,7 +20,7 @@ from support.patience import BOUND
 from support.vscode_package import the_package
 
 NOWHERE = "http://127.0.0.1:9/"
-"""Where extensions are looked for: nobody listens there, and nothing leaves the machine."""
+"""The address of the extension gallery: no program listens there, so that nothing leaves the machine."""
 
 QUIET: dict[str, Any] = {
     "chat.disableAIFeatures": True,
@@ -39,7 +39,7 @@ QUIET: dict[str, Any] = {
 
 @dataclass
 class Server:
-    """One server; every page that is opened on it has an extension host of its own."""
+    """One server; every page that is opened on it has a separate extension host."""
 
     folder: Path
     settings: dict[str, Any]
@@ -59,7 +59,7 @@ class Server:
 
     @property
     def extension(self) -> Path:
-        """Our extension as it is installed there."""
+        """The installed extension."""
         (found,) = (self.folder / "extensions").glob("sessiond.*")
         return found
 
@@ -77,7 +77,7 @@ class Server:
         return f"vscode-remote://{self.address.removeprefix('http://')}{path}"
 
     def logs(self) -> str:
-        """The ends of all logs, for whoever has to find out why a test failed."""
+        """The ends of all logs, to find the cause of a failed test."""
         ends = [
             f"--- {path.relative_to(self.folder)}\n{path.read_text(encoding='utf-8', errors='replace')[-3000:]}"
             for path in sorted(self.user.glob("logs/**/*.log"), key=lambda path: path.stat().st_mtime)
@@ -88,7 +88,7 @@ class Server:
 
 @contextlib.contextmanager
 def a_server(*options: str, **settings: Any) -> Iterator[Server]:
-    """A server that nobody has used before. `options` are its own, `settings` what a person has chosen."""
+    """A new server. `options` are its own options, `settings` those of its user."""
     folder = Path(tempfile.mkdtemp(prefix="vs-"))
     try:
         server = Server(folder, {**QUIET, **settings})
@@ -130,7 +130,7 @@ def _running(server: Server, options: tuple[str, ...]) -> Iterator[None]:
         "--without-connection-token",
         "--accept-server-license-terms",
         "--telemetry-level=off",
-        "--force-disable-user-env",  # a login shell of this machine may know another `sessiond`
+        "--force-disable-user-env",  # a login shell of this machine may find another `sessiond`
         *options,
     )
     process = subprocess.Popen(
@@ -170,7 +170,7 @@ def _listen_to(process: subprocess.Popen[str], server: Server, listens: threadin
 
 
 def _environment(server: Server) -> dict[str, str]:
-    """As in a login of that person, who has `sessiond` on the path and no daemon yet."""
+    """The environment, as in a login shell of a user who has `sessiond` on the path and no daemon."""
     home = server.folder / "home"
     home.mkdir(exist_ok=True)
     gallery = dict.fromkeys(("serviceUrl", "itemUrl", "extensionUrlTemplate", "resourceUrlTemplate"), NOWHERE)
@@ -182,7 +182,7 @@ def _environment(server: Server) -> dict[str, str]:
     return {
         **kept,
         "HOME": str(home),
-        # A test may put programs of that person into the second folder.
+        # A test may put programs of the user into the second folder.
         "PATH": f"{Path(sys.executable).parent}:{server.folder / 'bin'}:{os.environ['PATH']}",
         "SESSIOND_HOME": str(server.folder / "sd"),
         "EXTENSIONS_GALLERY": json.dumps(gallery),

@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
-codes: Any = import_module(
-    "re._constants"
-)  # they have no types, and the older names of these modules are deprecated
+codes: Any = import_module("re._constants")  # the modules have no types, and their older names are deprecated
 parser: Any = import_module("re._parser")
 
 Sequence = list[tuple[Any, Any]]
@@ -107,7 +105,7 @@ class _Maker:
             return "".join(self.text(list(value[2]), count) for _ in range(count(value[0], value[1])))
         if code is codes.GROUPREF:
             return self._groups.get(value, "")
-        return self.text(list(value), count) if code is codes.ATOMIC_GROUP else ""  # assertions take no text
+        return self.text(list(value), count) if code is codes.ATOMIC_GROUP else ""  # assertions match no text
 
 
 def _characters(members: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""The module `cases` of the invented agent: where it keeps its sessions, and what was written in a line of one."""
+"""The module `cases` of the invented agent: the place of its sessions, and the texts of a line."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -42,7 +42,7 @@ class WritingClaude:
         return uuid
 
     def titles(self, title: str) -> None:
-        """The person renames the session in the program."""
+        """Rename the session as the user does in the program."""
         self.write({"type": "custom-title", "customTitle": title, "sessionId": self.session})
 
     def write(self, *lines: dict[str, Any]) -> None:
@@ -67,7 +67,7 @@ class WritingClaude:
 
 
 def write_codex(home: Path, *lines: Any, name: str = "0199", day: str = "2026/01/01") -> Path:
-    """Append lines to a rollout of Codex; the first lines make it."""
+    """Append lines to a rollout of Codex; the first append creates it."""
     path = home / f".codex/sessions/{day}/rollout-2026-01-01T00-00-00-{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab") as file:

@@ -1,4 +1,4 @@
-"""OpenCode, which writes sessions into its database: each change is one transaction, and numbers an event."""
+"""OpenCode, which writes sessions into its database: each change is one transaction with a numbered event."""
 
 import json  # noqa: TID251 - rows are written as OpenCode writes them
 import sqlite3
@@ -101,14 +101,14 @@ class WritingOpenCode:
         )
 
     def reverts_to(self, message: str, session: str = SESSION) -> None:
-        """The person takes back a message and all after it. OpenCode removes them with the next prompt."""
+        """Revert a message and all later ones as the user does. OpenCode removes them with the next prompt."""
         now, revert = self._now(), json.dumps({"messageID": message})
         self._change(
             session, ("UPDATE session SET revert = ?, time_updated = ? WHERE id = ?", [revert, now, session])
         )
 
     def removes_from(self, message: str, session: str = SESSION) -> None:
-        """Remove the messages that were taken back."""
+        """Remove the reverted messages."""
         now = self._now()
         self._change(
             session,

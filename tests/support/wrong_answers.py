@@ -1,4 +1,4 @@
-"""A program between a sync and the daemon of the other side, which spoils the answers to one method.
+"""A program between a sync and the daemon of the other side, which corrupts the answers to one method.
 
 `python -m support.wrong_answers KIND METHOD SEED COMMAND…` speaks on its standard streams, without the product's code.
 """
@@ -19,11 +19,11 @@ Spoiled = Iterator[bytes]
 
 
 class Silence(Exception):
-    """The program reads and writes nothing more."""
+    """Raised to make the program stop reading and writing."""
 
 
 class End(Exception):
-    """The program ends."""
+    """Raised to end the program."""
 
 
 def frame(body: bytes) -> bytes:
@@ -190,7 +190,7 @@ KINDS: dict[str, Callable[[dict[str, Any], random.Random], Spoiled]] = {
 DRIP_SECONDS = 0.02
 """Seconds between two bytes of the kind `slow_drip`."""
 HARMLESS = ("twice", "extra_frames", "a_later_version")
-"""Kinds that a sync must not mind."""
+"""Kinds that must not disturb a sync."""
 METHODS = ("server/hello", "sync/positions", "sync/ids", "sync/lines", "sync/put", "blob/missing", "blob/get")
 """The methods that a sync calls on the other side."""
 

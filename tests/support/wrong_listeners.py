@@ -1,6 +1,6 @@
-"""Programs that listen in the place of the daemon and answer what no daemon answers.
+"""Programs that listen in the place of the daemon and send answers that a daemon never sends.
 
-`python -m support.wrong_listeners KIND SOCKET` is one of them, which prints READY. It has none of the product's code.
+`python -m support.wrong_listeners KIND SOCKET` is one of them, which prints READY. It does not use the product's code.
 """
 
 import contextlib
@@ -101,7 +101,7 @@ def _requests(client: socket.socket) -> Iterator[dict[str, Any]]:
 
 
 def answering(results: Mapping[str, Callable[[Any], Any]]) -> Talk:
-    """A daemon that answers the requests for these methods with what the functions make of their params."""
+    """A daemon that answers the requests for these methods with the results of the functions for their params."""
 
     def answer(client: socket.socket) -> None:
         for request in _requests(client):

@@ -1,1 +1,1 @@
-"""An agent that does not exist, as a folder of `sessiond.agents`: what a new agent needs, and nothing else."""
+"""An agent that does not exist, as a folder of `sessiond.agents`: only what a new agent needs."""

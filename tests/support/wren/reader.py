@@ -1,4 +1,4 @@
-"""Reads Wren: a line about the session, then a line for each message, each below the one before."""
+"""Reads Wren: a line about the session, then a line for each message, whose parent is the previous message."""
 
 from typing import Any, Final
 
