@@ -33,7 +33,7 @@ class TemplatedError(Exception):
         self.values = values
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Have copies, also those from another process, get the message and the attributes as they are."""
+        """Give copies, also those from another process, the unchanged message and attributes."""
         return _copy, (type(self), self.args, self.__dict__)
 
     @classmethod

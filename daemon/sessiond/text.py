@@ -56,7 +56,7 @@ def width(text: str) -> int:
 
 
 def fit(text: str, columns: int, ellipsis: str = "…") -> str:
-    """Return the text, cut to so many columns with an ellipsis if it is longer."""
+    """Return the text, cut to a number of columns with an ellipsis if it is longer."""
     if width(text) <= columns:
         return text
     room = columns - len(ellipsis)
@@ -69,12 +69,12 @@ def fit(text: str, columns: int, ellipsis: str = "…") -> str:
 
 
 def pad(text: str, columns: int) -> str:
-    """Return the text padded with spaces to so many columns."""
+    """Return the text padded with spaces to a number of columns."""
     return text + " " * (columns - width(text))
 
 
 def wrap(text: str, columns: int) -> list[str]:
-    """Return the words of the text in lines of at most so many columns. A word that is wider is broken.
+    """Return the words of the text in lines up to a number of columns. A wider word is broken.
 
     Words of scripts that are written without spaces, such as Chinese, are broken where a line ends.
     """

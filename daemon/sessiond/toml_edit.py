@@ -1,6 +1,6 @@
 """Edits of TOML files: names in a list, `follow = ["codex"]` below `[agents]`, and what edits of a table need.
 
-Other lines stay as they are. tomlkit keeps comments and layout, and every result is checked with the TOML parser: if
+Other lines are unchanged. tomlkit keeps comments and layout, and every result is checked with the TOML parser: if
 anything else than the list has changed, the file is refused.
 """
 
@@ -48,7 +48,7 @@ def values(text: str) -> dict[str, Any]:
 
 
 def header(text: str, form: str, start: int = 0) -> tuple[int, int] | None:
-    """Return where the line of the first header of a form begins and ends. `form` is a pattern for what is behind `[`.
+    """Return the ends of the line of the first header of a form. `form` is a pattern for the text after `[`.
 
     A line that only looks like a header is inside a string or a list: the text before it is not TOML.
     """
@@ -83,12 +83,12 @@ def names(text: str, table: str, key: str) -> list[str]:
 
 
 def with_names(text: str, table: str, key: str, wanted: Sequence[str]) -> str:
-    """Return the text with these names in the list, after those that are there. Raises `UneditableTomlError`."""
+    """Return the text with these names in the list, after the present names. Raises `UneditableTomlError`."""
     return with_list(text, table, key, [*names(text, table, key), *wanted])
 
 
 def with_list(text: str, table: str, key: str, wanted: Sequence[str]) -> str:
-    """Return the text with these names in the list and no others. Names that are there keep their order.
+    """Return the text with these names in the list and no others. Present names keep their order.
 
     Raises:
         UneditableTomlError: The list cannot be edited safely.
@@ -129,7 +129,7 @@ def without_names(text: str, original: str, table: str, key: str, unwanted: Sequ
 
 
 def _written(text: str, table: str, key: str, wanted: list[str]) -> str:
-    """Return the text with the list in place of the one that is there, or on a new line."""
+    """Return the text with the list in place of the present list, or on a new line."""
     import tomlkit
 
     try:

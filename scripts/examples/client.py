@@ -1,4 +1,4 @@
-"""A client: append each line of the input to a new session, and print what any client appends to it."""
+"""A client: append each line of the input to a new session, and print what clients append to it."""
 
 import json  # noqa: TID251 - a client without a library
 import select

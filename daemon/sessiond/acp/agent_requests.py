@@ -62,7 +62,7 @@ class AgentRequests:
             self._ask(client, asked)
 
     def ask_again(self, client: AcpClient, session: RunningSession) -> None:
-        """Send a client that has attached the requests for permissions that nobody has answered."""
+        """Send a client that has attached the requests for permissions that no client has answered."""
         unanswered = {
             asked
             for other in session.clients

@@ -89,7 +89,7 @@ def _diff(part: Json) -> str:
 
 
 def tool_name(call: Json) -> str:
-    """Return the name of the tool of a call: the agent's own if it tells one, else the title or the kind."""
+    """Return the name of the tool of a call: the agent's own name if the call has one, else the title or the kind."""
     meta = fields.mapping(call.get("_meta"))
     own = fields.text(fields.mapping(meta.get("claudeCode")).get("toolName"))
     for name in (own, fields.text(call.get("title")), fields.text(call.get("kind"))):

@@ -1,4 +1,4 @@
-"""Sessions that run in other processes: how the editor of this one attaches to them, and goes on when they end."""
+"""Sessions that run in other processes: how the editor of this one attaches to them, and continues when they end."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -102,7 +102,7 @@ class SessionsElsewhere:
             self._left[attached.id] = attached.cwd
 
     async def prompt(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
-        """Take `session/prompt`. A session whose process has ended goes on here."""
+        """Take `session/prompt`. A session whose process has ended continues here."""
         session_id = jsonrpc.session_id_of(envelope) or ""
         if session_id not in self._left:
             return await self._proxy.turns.prompt(client, envelope, line)

@@ -24,7 +24,7 @@ class TurnJournal:
     """The journal of one session, which exists while this process does.
 
     Args:
-        folder: The folder of all journals, which is made if need be.
+        folder: The folder of all journals, which is created if it does not exist.
         head: Returns the messages with which it begins, whenever it is empty.
     """
 

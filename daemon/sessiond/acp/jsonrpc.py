@@ -146,7 +146,7 @@ def with_result(line: bytes, result: Raw) -> bytes:
 
 
 def members(raw: Raw) -> dict[str, Raw]:
-    """Return the members of an object as they are written; none if it is no object."""
+    """Return the members of an object as they are written; empty if it is not an object."""
     try:
         return _members(raw)
     except (msgspec.DecodeError, RecursionError):

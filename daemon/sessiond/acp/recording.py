@@ -1,6 +1,6 @@
 """Records one session as it happens: first in the journal, then as entries in the daemon.
 
-Messages are taken at once and never wait for the daemon. Entries are sent in batches, one after the other. A text
+Messages are taken immediately and never wait for the daemon. Entries are sent in batches, one after the other. A text
 that is being written is stored piece by piece, at most every `CHUNK_SECONDS`, and whole when it is complete. If the
 daemon refuses, the messages stay in the journal, and memory holds no more than `MAX_WAITING_BYTES` of them.
 """

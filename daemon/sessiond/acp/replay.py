@@ -34,7 +34,7 @@ def updates(path: Iterable[Json]) -> Iterator[Json]:
 
 
 def transcript(path: Iterable[Json]) -> str:
-    """Return a conversation as text, for an agent that has to go on with it. The newest part of a long one is kept."""
+    """Return a conversation as text, for an agent that has to continue it. The newest part of a long one is kept."""
     lines: list[str] = []
     for entry in path:
         message = fields.mapping(entry.get("message"))

@@ -120,7 +120,7 @@ class RunningSession:
         introduction: The content block that the next prompt begins with, for an agent that knows no earlier one.
         latest: The lines of the latest updates that describe its state, by kind.
         result: The result of the request that started it, without the id.
-        replay: The conversation that arrives before the next prompt, which is a replay: some agents go on with that
+        replay: The conversation that arrives before the next prompt, which is a replay: some agents continue it
             after the response; None if it is no replay.
         replayed_at: When the last part of it came, in seconds of the monotonic clock.
     """

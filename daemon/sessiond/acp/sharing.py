@@ -116,7 +116,7 @@ class SharedSessions:
 
 
 def _locked(path: str) -> int | None:
-    """Open and lock a file, which is made if need be. Returns None if another process has it. Raises `OSError`."""
+    """Open or create a file, and lock it. Returns None if another process has it. Raises `OSError`."""
     while True:
         file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:

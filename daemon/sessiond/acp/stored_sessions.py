@@ -39,7 +39,7 @@ _COPIED: Final = 500
 _OF_A_LOG: Final = ("leaf", "label")
 """Types of entries that refer to their own log."""
 _SHARED: Final = ("HOME", "TMPDIR", "XDG_CONFIG_HOME")
-"""Variables that tell where several agents keep their sessions."""
+"""Variables that name the folders where several agents keep their sessions."""
 
 
 @dataclass(frozen=True, slots=True)

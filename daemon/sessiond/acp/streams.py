@@ -13,7 +13,7 @@ from sessiond.client import forward
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
 """Limit of one line. ACP has none; images and files of editors are well below."""
 READ_BYTES: Final = 256 * 1024
-"""Bytes that are read at once, and half of those that a stream holds before its sender has to wait."""
+"""Bytes of one read. A stream holds twice as many before its sender has to wait."""
 _LAST_SECONDS: Final = 2.0
 MAX_UNREAD_BYTES: Final = 1024 * 1024
 """The maximum number of bytes that wait for a peer to read them. Above it, the program that sends more is not read."""

@@ -102,7 +102,7 @@ class Turns:
 
 
 async def _replay_ended(session: RunningSession) -> None:
-    """Wait until an agent that goes on with a replay after the response has been silent, for some time at most.
+    """Wait until an agent that continues a replay after the response has been silent, for a limited time.
 
     The rest of the replay would be recorded as an answer.
     """

@@ -29,7 +29,7 @@ def entries_of(item: Item, shown: Sequence[Entry], *, custom_type: str, name: st
     Args:
         item: The item.
         shown: Entries with the text of the item that people and models read. The first one gets the item.
-        custom_type: The type of the custom entry for an item of which nothing is shown.
+        custom_type: The type of the custom entry for an item without shown text.
         name: The id of the first entry, if it is valid, or what its id is derived from.
     """
     entry_id, text = fields.entry_id(name), json.dumps(item, separators=(",", ":"))

@@ -82,7 +82,7 @@ class SessiondSession:
         """Return the items of the conversation, oldest first.
 
         Args:
-            limit: Return only so many of the latest items. Default: the limit of the settings, or all.
+            limit: The maximum number of items, the latest ones. Default: the limit of the settings, or all.
         """
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
@@ -92,7 +92,7 @@ class SessiondSession:
         return found[-limit:] if limit else []
 
     async def add_items(self, items: "list[TResponseInputItem]") -> None:
-        """Add items behind the latest one. Returns when they are on the disk.
+        """Add items after the latest one. Returns when they are on the disk.
 
         Raises:
             RpcError: The daemon refused the items, for example because the disk is full.
@@ -186,7 +186,7 @@ def _items_of(path: Sequence[Entry]) -> list[Item]:
 
 
 def _in_context(path: Sequence[Entry]) -> Iterator[Entry]:
-    """Yield the entries of a path that a model receives: behind a compaction, its summary and what it keeps."""
+    """Yield the entries of a path that a model receives: after a compaction, its summary and the kept entries."""
     last = max((at for at, entry in enumerate(path) if entry.get("type") == "compaction"), default=None)
     if last is None:
         yield from path

@@ -224,7 +224,7 @@ def _portions(items: Sequence[list[Entry]]) -> Iterator[list[list[Entry]]]:
 
 
 def _refused(error: RpcError, items: Sequence[list[Entry]]) -> int | None:
-    """Return the index of the item because of which an append was refused, or None."""
+    """Return the index of the item that caused the refusal of an append, or None."""
     if error.kind == "idReused":
         entry_id = error.details.get("entryId")
         return next(

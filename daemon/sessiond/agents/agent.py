@@ -64,7 +64,7 @@ class HookFile:
         silent_output: The output of the hook when it has nothing to say. Some agents accept nothing but JSON.
         plugin: The text of the file, in which @PROGRAM@ and @EVENTS@ stand for JSON arrays: the words of the command,
             and the events. None if the file is a settings file that the user edits.
-        caution: Steps that the user must take before the hooks run; empty if they run at once.
+        caution: Steps that the user must take before the hooks run; empty if they run immediately.
     """
 
     path: Callable[[Environ], str]

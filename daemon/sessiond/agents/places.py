@@ -18,7 +18,7 @@ _RELATIVE_TO_HOME: Final = frozenset(("PI_CONFIG_DIR",))
 
 
 def account_home() -> str:
-    """Return the home folder of this user's account, whatever HOME is."""
+    """Return the home folder of this user's account, which does not depend on HOME."""
     import pwd  # few callers need it
 
     try:

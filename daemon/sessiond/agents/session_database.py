@@ -15,7 +15,7 @@ class LastChange(NamedTuple):
 
     Attributes:
         at: When it was: milliseconds since 1970.
-        event: The number of the session's last event, which tells apart changes of one millisecond; 0 without events.
+        event: The number of the session's last event, which distinguishes changes of one millisecond; 0 without events.
     """
 
     at: int

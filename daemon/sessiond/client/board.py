@@ -20,7 +20,7 @@ STATES: Final[tuple[State, ...]] = ("working", "waiting", "stopped", "failed")
 WORKING_SECONDS: Final = 600.0
 """After this time without an entry, an agent in the middle of a turn counts as stopped."""
 WAITING_SECONDS: Final = 3600.0
-"""After this time without an entry, a followed agent counts as ended. Of some agents, nothing tells the end."""
+"""After this time without an entry, a followed agent counts as ended. For some agents, no file shows the end."""
 MAX_ROWS: Final = 100
 """Limit of the rows of a board. The newest are shown."""
 
@@ -33,7 +33,7 @@ class BoardRow(msgspec.Struct, rename="camel", frozen=True):
         state: `working` in the middle of a turn; `waiting` for a person, after a complete turn; `stopped` after a turn
             that was aborted, or that has written nothing for ten minutes; `failed` after an error. A followed agent
             for which no person answers, or that has written nothing for an hour, is `stopped` instead of `waiting`.
-            One of which no process has the session is `stopped` at once.
+            An agent without a process for the session is `stopped` immediately.
         agent: The agent that it was read from; None for a session that began here.
         cwd: Its folder.
         title: Its title, or the beginning of its first prompt.

@@ -8,7 +8,7 @@ from sessiond.client.message_parts import document_uri
 from sessiond.rpc.message import Head
 
 _LATEST_ONLY: Final = ("workspace/didChangeConfiguration", "$/setTrace")
-"""Notifications of which the last one replaces all earlier ones."""
+"""Notifications in which the last one replaces all earlier ones."""
 
 
 class EditorState:

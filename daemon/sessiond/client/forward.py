@@ -55,7 +55,7 @@ def pump(source: int, sink: int, daemon: socket.socket) -> int | None:
 
 
 def _wait(wanted: dict[int, int], sink: int, of_sink: int) -> dict[int, int]:
-    """Wait for events. Only the sink is always watched for its end; that of a source would repeat."""
+    """Wait for events. Only the sink is always watched for its end: the end of a source would be repeated."""
     watched = select.poll()
     for descriptor, events in wanted.items():
         if events:

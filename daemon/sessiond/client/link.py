@@ -164,7 +164,7 @@ class DaemonLink:
             del self._receivers.progress[token]
 
     async def close(self) -> None:
-        """End the connection for good, and cancel responses in progress. The daemon and all sessions stay."""
+        """End the connection permanently, and cancel responses in progress. The daemon and all sessions stay."""
         self.is_closed = True
         if self._connection is not None:
             self._connection.close()

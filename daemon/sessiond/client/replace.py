@@ -1,7 +1,7 @@
 """Replaces the running daemon: by a newer version, or by a restart of the same one.
 
 `start.lock` is held from before the old daemon is asked to end until the new one is ready. Otherwise, a client of the
-old version that loses its connection would start the old version again at once. Daemons are only asked to end; this
+old version that loses its connection would immediately start the old version again. Daemons are only asked to end; this
 module kills none.
 """
 

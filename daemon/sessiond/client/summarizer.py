@@ -18,7 +18,7 @@ from sessiond.rpc.connection import Connection
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """A request of the daemon for a summary: of which entries, and for which purpose.
+    """A request of the daemon for a summary, with the entries and the purpose.
 
     `prompt` is sent to a model unchanged. `models` are the models in force, as role -> "provider/model".
     """

@@ -63,7 +63,7 @@ class RpcError(TemplatedError):
 
 
 def refusal(error: Any) -> RpcError:
-    """Return the error of a response, whatever another program wrote there, as an exception."""
+    """Return the error of a response as an exception, even if another program wrote an invalid one."""
     if not isinstance(error, dict):
         return RpcError(0, str(error))
     code, data = error.get("code"), error.get("data")
@@ -117,7 +117,7 @@ class InvalidResponseError(TemplatedError):
 
 
 NO_ANSWER = (DisconnectedError, DaemonUnresponsiveError, InvalidResponseError)
-"""The errors of a request that nobody, or another program, answered."""
+"""The errors of a request without an answer, or with an answer of another program."""
 
 
 def frame(message: dict[str, Any]) -> bytes:
@@ -142,7 +142,7 @@ class MessageReader:
         self._until_in_body = 0.0
 
     def wait(self, seconds: float | None) -> None:
-        """Read for so many seconds from now, whatever comes; None for no limit.
+        """Limit reading to a number of seconds from now; None for no limit.
 
         Only the body of a large message may take longer, as long as it makes progress: another program that sends
         notifications, or a byte now and then, does not answer.

@@ -8,7 +8,7 @@ _HIDDEN: Final = frozenset((
     "model_change", "thinking_level_change", "mode_change", "session_info", "title_change", "label", "custom",
     "service_tier_change", "usage", "model_usage", "credential_pin", "leaf",
 ))  # fmt: skip
-"""Types of entries that say nothing to a reader of a conversation."""
+"""Types of entries without information for a reader of a conversation."""
 
 
 def text_of_entry(entry: dict[str, Any]) -> str:

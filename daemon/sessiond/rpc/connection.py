@@ -48,7 +48,7 @@ class Connection(asyncio.Protocol):
         handler: The owner of the connection. It receives the messages and events.
         mode: The framing of sent messages. The peer's first byte replaces it by the peer's framing.
         max_frame: The limit of one incoming body, in bytes.
-        fixed_mode: Whether `mode` is the framing of received messages, too, whatever the peer's first byte is.
+        fixed_mode: Whether `mode` is the framing of received messages, too, regardless of the peer's first byte.
 
     """
 

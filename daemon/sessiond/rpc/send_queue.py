@@ -92,7 +92,7 @@ class SendQueue:
     def resume(self) -> None:
         """Continue writing: the transport accepts more."""
         self.is_full = False
-        # Not at once: the transport calls this within a write, and ends twice if a write within that one fails.
+        # Not immediately: the transport calls this within a write, and ends twice if a nested write fails.
         self._loop.call_soon(self._continue)
 
     def _continue(self) -> None:

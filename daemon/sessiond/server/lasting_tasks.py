@@ -42,7 +42,7 @@ class _Failure:
 
 
 def pause_after(failures: int) -> float:
-    """Return the seconds of pause after so many failures in a row."""
+    """Return the seconds of pause after a number of failures in a row."""
     return min(FIRST_PAUSE * 2.0 ** min(failures - 1, 30), LONGEST_PAUSE)
 
 

@@ -386,7 +386,9 @@ _bridge_import = threading.Lock()
 
 
 def _import_bridge() -> Callable[[Client], Bridge]:
-    with _bridge_import:  # several editors may come at once, and load_types() changes attrs while it imports
+    with (
+        _bridge_import
+    ):  # several editors may connect together, and load_types() changes attrs while it imports
         from sessiond.server.lsp.compact_types import load_types
 
         load_types()  # before any other module imports the types

@@ -73,7 +73,7 @@ def preview(journal: SetupJournal, change: FileChange) -> ChangeOutcome:
 
 
 def install(journal: SetupJournal, change: FileChange) -> ChangeOutcome:
-    """Add to one file. If everything is there, nothing is written."""
+    """Add to one file. If the file has everything, nothing is written."""
     try:
         edit = _edit(journal, change)
         if edit is None:

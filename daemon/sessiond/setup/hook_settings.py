@@ -1,7 +1,7 @@
 """Hooks in a settings file of an agent: `{"hooks": {EVENT: [{"hooks": [{"type": "command", "command": …}]}]}}`.
 
 Claude Code, Codex, Gemini CLI and Qwen Code share this shape. The text is edited where the hooks stand; comments,
-order, layout and unknown keys stay as they are.
+order, layout and unknown keys are unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class UnexpectedSettingsError(TemplatedError):
 
 
 def with_hooks(text: str, events: Iterable[str], command: str) -> str:
-    """Return the settings with one hook for each event; the same text if they are there.
+    """Return the settings with one hook for each event; the same text if it has them.
 
     Raises:
         InvalidJsonError: The text is not JSON.
@@ -57,7 +57,7 @@ def without_hooks(text: str, original: str, command: str) -> str:
     """Return the settings without the hooks of a command, and without what they were put into and is empty now.
 
     Args:
-        text: The settings as they are.
+        text: The present settings.
         original: The settings before the hooks were added; "" if there was no file.
         command: The command of the hooks.
 

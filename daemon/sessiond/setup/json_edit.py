@@ -33,7 +33,7 @@ def indent_unit(text: str, root: JsonNode) -> str:
 
 
 def added(text: str, root: JsonNode, path: Sequence[str], value: Any, key: str | None = None) -> str:
-    """Return the text with a value behind the last child of a container.
+    """Return the text with a value after the last child of a container.
 
     Args:
         text: The document.

@@ -37,11 +37,11 @@ class JsonNode:
 
     Attributes:
         start: The index of its first character.
-        end: The index behind its last character.
+        end: The index after its last character.
         value: A scalar; None for containers.
         children: The values in an object or array; None for scalars.
         keys: The key of each child of an object, and the index where the key begins; None for other values.
-        commas: The index of the comma behind each child; None where there is none.
+        commas: The index of the comma after each child; None for a child without one.
     """
 
     start: int

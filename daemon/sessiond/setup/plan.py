@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def follow_change(
     found: Sequence[FoundAgent], config_file: str, environ: Mapping[str, str]
 ) -> FileChange | None:
-    """Return the change that has the daemon follow these agents; None if none of them can be followed.
+    """Return the change that makes the daemon follow these agents; None if no agent can be followed.
 
-    Folders that only these environment variables tell are written, too: the daemon may not have them.
+    Folders that only these environment variables name are written, too: the daemon may not have them.
     """
     followed = [agent.agent for agent in found if agent.agent.dialect is not None]
     if not followed:

@@ -1,6 +1,6 @@
 """One MCP server in a settings file of an agent: `{CONTAINER: {"sessiond": {…}}}`.
 
-The text is edited where the member stands; comments, order, layout and unknown keys stay as they are.
+The text is edited where the member stands; comments, order, layout and unknown keys are unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class OccupiedServerError(TemplatedError):
 
 
 def with_server(text: str, container: str, server: dict[str, Any]) -> str:
-    """Return the settings with the server; the same text if it is there. One that an earlier setup added is replaced.
+    """Return the settings with the server; the same text if it has it. A server of an earlier setup is replaced.
 
     Raises:
         InvalidJsonError: The text is not JSON.
@@ -59,7 +59,7 @@ def without_server(text: str, original: str, container: str) -> str:
     """Return the settings without the server, and without the container if the original had none and it is empty.
 
     Args:
-        text: The settings as they are.
+        text: The present settings.
         original: The settings before the server was added; "" if there was no file.
         container: The name of the object with the servers.
 

@@ -20,7 +20,7 @@ class UnfinishedBlockError(TemplatedError):
 
 
 def with_block(text: str, block: str) -> str:
-    """Return the file with a block at its end, in place of one that is there.
+    """Return the file with a block at its end, in place of an existing block.
 
     Args:
         text: The file.
@@ -39,7 +39,7 @@ def without_block(text: str, original: str) -> str:
     """Return the file without the block.
 
     Args:
-        text: The file as it is.
+        text: The present file.
         original: The file before the block was added. If it had no newline at its end, and the block is still at the
             end, the newline before the block goes as well.
 

@@ -1,4 +1,4 @@
-"""One table at the end of a TOML file: `[mcp_servers.sessiond]`. Other lines stay as they are.
+"""One table at the end of a TOML file: `[mcp_servers.sessiond]`. Other lines are unchanged.
 
 Every result is checked with the TOML parser: if anything else than the table has changed, the file is refused.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def with_table(text: str, container: str, server: dict[str, Any]) -> str:
-    """Return the text with the table of the server; the same text if it is there.
+    """Return the text with the table of the server; the same text if it has the table.
 
     One that an earlier setup added is replaced.
 
@@ -43,7 +43,7 @@ def without_table(text: str, original: str, container: str) -> str:
     """Return the text without the table of the server and the tables below it.
 
     Args:
-        text: The text as it is.
+        text: The present text.
         original: The text before the table was added; "" if there was no file.
         container: The table with the servers.
 
@@ -74,7 +74,7 @@ def _cut_out(text: str, container: str) -> str:
 
 
 def _behind_values(text: str, start: int, end: int) -> int:
-    """Return where the values of a table end: blank lines and comments behind them belong to the next table."""
+    """Return the end of the values of a table: blank lines and comments after them belong to the next table."""
     while end > start:
         line = text.rfind("\n", start, end - 1) + 1 or start
         if text[line:end].strip() and text[line:end].lstrip()[0] != "#":

@@ -69,7 +69,7 @@ class Log(Protocol):
         """The id of this log, 32 hexadecimal digits. It is unchanged as long as lines are only added.
 
         The id survives a restart, `close`, `promote`, `move` and the trash. If another program cut off, replaced or
-        changed lines, the log has another id when it is opened again. `rewrite` changes the id at once.
+        changed lines, the log has another id when it is opened again. `rewrite` changes the id immediately.
         """
 
     @property
@@ -173,13 +173,13 @@ class Log(Protocol):
         new line. If half a line is written between the check and the write, the lines of the batch are overwritten
         with blanks and appended again.
 
-        If a batch fails, its bytes are removed, and every batch queued behind it fails with the same error. This
+        If a batch fails, its bytes are removed, and every batch queued after it fails with the same error. This
         includes batches that were queued before the failure was reported, because they may have it as a parent. Later
         appends are possible. If another program has written after a failed batch, the batch cannot be removed and is
         then found as foreign bytes. Canceling the future does not withdraw the batch.
 
         On a store of several daemons, a batch fails with `LogMoved` if another daemon's lines came first, or if one of
-        its ids is in the log. With `OutcomeUnknown`, the batch and those queued behind it may be stored, from the first
+        its ids is in the log. With `OutcomeUnknown`, the batch and those queued after it may be stored, from the first
         on: `retry` shows which. The same lines may then be appended again, because no id is stored twice in a log.
 
         Args:

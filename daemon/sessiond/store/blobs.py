@@ -10,7 +10,7 @@ from sessiond.error_text import TemplatedError
 
 
 class BlobAbsent(TemplatedError):
-    """Raised for a hash of which the store has no blob."""
+    """Raised for a hash without a blob in the store."""
 
     sentence = "The store has no blob {hash!r:.80}."
 

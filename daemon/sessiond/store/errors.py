@@ -82,7 +82,7 @@ class OutcomeUnknown(TemplatedError):
 class LogMoved(TemplatedError):
     """Raised for a batch if another daemon's lines came first, or if one of its ids is in the log.
 
-    Nothing of the batch and of those queued behind it is stored. The lines that came first are in
+    No line of the batch and of the batches queued after it is stored. The lines that came first are in
     `Log.foreign_bytes`.
     """
 
@@ -95,7 +95,7 @@ class LogMoved(TemplatedError):
 
 
 class LogNotFound(TemplatedError):
-    """Raised for an id or ref of which the store has no log."""
+    """Raised for an id or ref without a log in the store."""
 
     sentence = "No file contains a session with the id {ref}."
 

@@ -55,7 +55,7 @@ class MoveReport(msgspec.Struct, rename="camel"):
     Attributes:
         session_count: The sessions of the source, drafts included.
         copied_count: The number of those that were copied now.
-        extended_count: The number of those of which the target had the beginning, and lines were added.
+        extended_count: The number of sessions that the target had in part, and to which lines were added.
         unchanged_count: The number of those that the target had already.
         trashed_count: The sessions that were copied to the target's trash now.
         blob_count: The blobs that were copied now.

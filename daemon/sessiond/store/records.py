@@ -46,7 +46,7 @@ class TrashNote:
 
 
 UNKNOWN: Final = TrashNote()
-"""The note of a log of which only the name is known."""
+"""The note of a log with nothing known but its name."""
 
 
 class TrashPlace(NamedTuple):

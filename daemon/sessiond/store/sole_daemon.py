@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 
 class SoleDaemon:
-    """The part of a `base.Store` that is about other daemons, of which there are none."""
+    """The part of a `base.Store` that is about other daemons, for a store without other daemons."""
 
     @property
     def local(self) -> bool:

@@ -163,7 +163,7 @@ class _DialOnce:
         return one_line(data.decode(errors="replace").strip().partition("\n")[0])
 
     def abort(self) -> None:
-        """Close the connection, whatever was not sent."""
+        """Close the connection. Unsent bytes are lost."""
         if self._connection is not None:
             self._connection.abort()
 

@@ -72,7 +72,7 @@ class PeerLink(DaemonLink):
     Args:
         dial: Makes the connection.
         hello: The params of the handshake.
-        name: The name of the other side, which stands before its errors.
+        name: The name of the other side, which precedes its errors.
         seconds: Seconds without a sign of life after which the connection is closed with a `SilentPeerError`.
     """
 

@@ -304,7 +304,7 @@ class Actions:
         return self._browser.contents.question.session_id
 
     def _target(self) -> str | None:
-        """Return the entry to which the leaf is to move; None if the leaf is there already."""
+        """Return the entry to which the leaf is to move; None if it is the leaf already."""
         name = self._tree.current
         if name is not None and name == self._browser.contents.leaf_id:
             self._browser.show_note("The leaf is already here.")

@@ -127,7 +127,7 @@ class BoardView(ScrollView, can_focus=True):
         return segments
 
     def _text(self, row: BoardRow, room: int) -> list[Segment]:
-        """Return the title and the last words in so many columns."""
+        """Return the title and the last words in a number of columns."""
         renderer = self._renderer
         title = renderer.safe(row.title) or "(no messages yet)"
         words = renderer.safe(row.last_words)

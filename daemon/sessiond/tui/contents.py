@@ -1,7 +1,7 @@
 """The rows of a session that a browser shows. The daemon sends them, and then what changes (`session/watchTree`).
 
 Rows of another question appear with the first notification. Rows that are sent again, after a lost connection for
-example, are shown when all of them are there; until then the old ones stay on the screen.
+example, are shown when all of them have arrived; until then, the old rows stay on the screen.
 """
 
 import asyncio
@@ -70,7 +70,7 @@ class Contents:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all rows are there and no watch is to begin."""
+        """Whether all rows have arrived and no watch is to begin."""
         is_watched = self._watch_id is not None and self._received is self.rows
         return is_watched and self.rows.is_whole and not self._work.is_set()
 

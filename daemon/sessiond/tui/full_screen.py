@@ -71,7 +71,7 @@ class FullScreen(App[Result]):
         def obey(number: int, _frame: FrameType | None) -> None:
             if self._told is None:
                 self._told = signal.Signals(number)
-                signal.setitimer(signal.ITIMER_REAL, _GRACE)  # nobody handles the SIGALRM
+                signal.setitimer(signal.ITIMER_REAL, _GRACE)  # no code handles the SIGALRM
                 loop.call_soon_threadsafe(self.exit)
             if self._outside is not None:
                 self._outside.send_signal(number)

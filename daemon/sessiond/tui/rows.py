@@ -66,7 +66,7 @@ class Rows:
         return last - 1
 
     def is_branch(self, place: int) -> bool:
-        """Return whether a branch begins here that hangs off the line of its parent."""
+        """Return whether a branch of the line of its parent begins here."""
         return self.gutters[place][-1:] in ("+", "'")
 
     def branch(self, place: int) -> int:
@@ -76,7 +76,7 @@ class Rows:
         return place
 
     def has_siblings(self, place: int) -> bool:
-        """Return whether a row is a branch, or the row after the branches of a fork with which its line goes on."""
+        """Return whether a row is a branch, or the row after the branches of a fork that continues the line."""
         return self.is_branch(place) or (
             place > 0 and len(self.gutters[place - 1]) > len(self.gutters[place])
         )
@@ -139,7 +139,7 @@ class Rows:
 
     @property
     def tip(self) -> int:
-        """The place where the path to the leaf ends, as far as it is shown."""
+        """The last shown place of the path to the leaf."""
         return self.on_path.rfind(1)
 
     def _extend(self, nodes: Sequence[t.TreeNode]) -> None:

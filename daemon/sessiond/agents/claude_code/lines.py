@@ -278,7 +278,7 @@ def _late(after: Iterable[ChainLine | SourceLine], segment: Preserved) -> Iterat
 def in_order(
     whole: list[ChainLine | SourceLine], there: Container[str], moved: Container[str]
 ) -> list[ChainLine | SourceLine]:
-    """Move each line whose parent comes later to behind it. Lines that lead back to themselves keep their order.
+    """Move each line whose parent comes later to after the parent. Lines that lead back to themselves keep their order.
 
     Args:
         whole: The lines.

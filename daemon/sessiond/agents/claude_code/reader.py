@@ -171,7 +171,7 @@ class ClaudeReader:
     def _decide_linked(self, whole: list[ChainLine | SourceLine]) -> int | None:
         """Find out whether lines name their parents. Returns the index of the first line for which it is not decided.
 
-        An answer that names no parent that is there decides that they do not.
+        If an answer names no existing parent, the lines do not name their parents.
         """
         seen: set[str] = set(self._state.links)
         second = None
@@ -206,7 +206,7 @@ class ClaudeReader:
                 state.carried.setdefault(name, value)
 
     def _note_facts(self, values: list[dict[str, Any]], links: Iterable[ChainLine]) -> None:
-        """Record the first of each fact that lines tell about their session."""
+        """Record the first value of each fact about the session that lines have."""
         state = self._state
         state.session = state.session or _first_text(values, "sessionId")
         state.cwd = state.cwd or _first_text(values, "cwd")
@@ -260,7 +260,7 @@ class ClaudeReader:
         if self._is_repeat(line, digest):
             builder.count("repeated")
             state.is_repeating = line.uuid not in state.preserved
-            if not state.is_repeating:  # written again because the conversation goes on behind it
+            if not state.is_repeating:  # written again because the conversation continues after it
                 state.leaf.take_link(line.uuid, self._parent_of, is_visible=self._can_be_leaf(line))
             return
         state.is_repeating = False
@@ -290,7 +290,7 @@ class ClaudeReader:
             state.leaf.take_link(part.uuid, self._parent_of, is_visible=self._can_be_leaf(line))
 
     def _note_prompter(self, line: ChainLine) -> None:
-        """Record a change between prompts of a program and prompts of a person, after those that the origin tells.
+        """Record a change between prompts of a program and prompts of a person, after those that the origin records.
 
         A session in which a person has typed remains one of a person.
         """

@@ -1,6 +1,6 @@
-"""The state of a reader of Claude Code behind the lines that it has taken: ids and digests, and no messages.
+"""The state of a reader of Claude Code after the lines that it has taken: ids and digests, and no messages.
 
-It is plain data, so that it can be stored and the reader goes on where another one ended.
+The state is plain data, so that it can be stored, and another reader can continue with it.
 """
 
 from typing import Any, Literal
@@ -68,7 +68,7 @@ class ClaudeState(msgspec.Struct):
         last: The last line of each chain, by the id of its subagent; "" is the main chain.
         last_entries: The entries of these lines.
         carried: The fields that every line has, as they were in the last line.
-        prompter: "person" or "program", whoever gave the prompts; None as long as no line says it.
+        prompter: "person" or "program": the source of the prompts; None as long as no line states it.
         title: The title.
         title_rank: How good it is.
         queue: The prompts that wait.

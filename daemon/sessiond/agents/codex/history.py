@@ -1,7 +1,8 @@
 """Finds the history that a fork of Codex does not repeat: the header of its rollout names the thread that has it.
 
 Versions before 0.171 copied the lines of the source into the fork. Since then, the header has a `history_base`: the
-thread, and the ordinal of its first line that the fork does not have. Ordinals go on from the source to the fork.
+thread, and the ordinal of its first line that the fork does not have. The ordinals continue those of the
+source.
 """
 
 from typing import Any, Final, NamedTuple
@@ -17,7 +18,7 @@ _HEADER: Final = "session_meta"
 class HistoryBase(NamedTuple):
     """The part of another thread with which a fork begins: its lines before the one with the ordinal `end`.
 
-    `size` is the number of their bytes, as the header has it; 0 if it does not tell.
+    `size` is the number of their bytes, as the header has it; 0 if the header does not have it.
     """
 
     thread: str

@@ -96,7 +96,7 @@ def said(role: str, text: str, *, at: str, speaker: Speaker) -> dict[str, Any]:
 
 
 def key_of(value: dict[str, Any]) -> str:
-    """Return what tells an item from others of the same time, and stays the same when its rollout is migrated."""
+    """Return what distinguishes an item from others of the same time. A migration of the rollout keeps it."""
     call_id = fields.text(value.get("call_id"))
     parts = [part for name in ("summary", "content") for part in fields.items(value.get(name))]
     text = text_of(value) or "\n".join(fields.as_text(fields.mapping(part).get("text")) for part in parts)
@@ -210,7 +210,7 @@ def _result(given: Any) -> tuple[bool, list[dict[str, Any]]]:
 
 
 def _has_failed(text: str) -> bool:
-    """Return whether the head of an output, which Codex writes before it, tells that the command failed."""
+    """Return whether the head of an output, which Codex writes before it, says that the command failed."""
     head = _HEAD.match(text)
     return head is not None and (head[1] is None or int(head[1]) != 0)
 

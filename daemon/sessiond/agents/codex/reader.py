@@ -71,7 +71,7 @@ class _OpenEvent(msgspec.Struct, array_like=True):
 
 
 class _State(msgspec.Struct):
-    """The state of a reader behind the lines that it has taken: ids and digests, and no messages.
+    """The state of a reader after the lines that it has taken: ids and digests, and no messages.
 
     Attributes:
         builder: The state of its builder.
@@ -150,7 +150,7 @@ class CodexReader:
             builder.cwd, builder.source_version = self._state.cwd, self._state.version
 
     def state(self) -> bytes:
-        """Return the state behind the lines that were taken, for another reader that goes on."""
+        """Return the state after the lines that were taken, for another reader that continues."""
         state = self._state
         state.builder = self._builder.state()
         state.held = [HeldLine.of(line) for line in self._held]
@@ -180,7 +180,7 @@ class CodexReader:
         return builder.finish()
 
     def _undecided(self, found: list[SourceLine]) -> int | None:
-        """Return the index of the first message that a user or Codex wrote, if only a later event can tell which."""
+        """Return the index of the first message that a user or Codex wrote, if only a later event shows which."""
         for place, line in enumerate(found):
             item = codex_items.unwrapped(line.value or {})
             if item is None or item.get("role") != "user" or codex_items.is_typed(item):
@@ -226,7 +226,7 @@ class CodexReader:
                 self._take_event(line, event, fields.mapping(line.value.get("payload")), at)
 
     def _note_typed(self, found: list[SourceLine], start: int) -> int:
-        """Note the texts that the user typed up to the next answer. Returns the index behind it."""
+        """Note the texts that the user typed up to the next answer. Returns the index after the answer."""
         for place in range(start, len(found)):
             event = codex_events.event_of(found[place].value or {})
             if event is not None and event.role == "user":
@@ -236,7 +236,7 @@ class CodexReader:
         return len(found)
 
     def _is_repeat(self, line: SourceLine, value: dict[str, Any]) -> bool:
-        """Return whether the line was written again: after later ones, or at once.
+        """Return whether the line was written again: after later lines, or directly after itself.
 
         In a fork, lines that differ in nothing may have been said twice: they all have the time of the fork.
         """
@@ -251,7 +251,7 @@ class CodexReader:
         return False
 
     def _note_takeover(self, line: SourceLine, value: dict[str, Any]) -> None:
-        """Record that a person goes on with a thread that a program began."""
+        """Record that a person continues a thread that a program began."""
         if line.is_inherited:
             return
         if self._state.is_automated and _is_persons_turn(fields.mapping(value.get("payload"))):

@@ -21,14 +21,14 @@ _NUMBERS: Final = (
     "reasoning_output_tokens", "total_tokens",
 )  # fmt: skip
 _PAUSE: Final = 1.0
-"""Seconds between two lines from which on a thread is at work. Copied lines are written at once."""
+"""The minimum seconds between two lines that show that a thread works. Copied lines are written together."""
 
 
 class TokenCounts(msgspec.Struct):
     """Names the requests of one rollout.
 
     Every line must be given to `pass_line`, in order, before it is given to another method. A field of an instance is
-    plain data, so that it can be stored, and another one goes on.
+    plain data, so that it can be stored, and another instance can continue with it.
     """
 
     _threads: list[tuple[str, float | None]] = []
@@ -48,7 +48,7 @@ class TokenCounts(msgspec.Struct):
     """The usages of the records that no count has repeated yet."""
 
     def pass_line(self, value: dict[str, Any]) -> None:
-        """Decide whether the line is a copy of a line of another thread, and of which."""
+        """Determine whether the line is a copy of a line of another thread, and of which thread."""
         payload, at = fields.mapping(value.get("payload")), fields.seconds(value.get("timestamp"))
         if value.get("type") == "session_meta" or ("type" not in value and not self._threads):
             self._take_header(payload or value)

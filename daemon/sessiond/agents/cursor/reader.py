@@ -56,7 +56,7 @@ class _Reader:
             for line in parts:
                 self._said = fields.digest(self._said, line.raw.hex())
                 self._take(line)
-            if len(parts) > 1:  # ids behind a damaged line do not depend on how it is divided
+            if len(parts) > 1:  # ids after a damaged line do not depend on its division into lines
                 self._said = fields.digest(before, b"".join(part.raw for part in parts).hex())
         builder.leaf = self._tip
         return builder.finish()

@@ -211,7 +211,7 @@ def _parts(
     """Return the parts of each message in order, by its id.
 
     When OpenCode moved its sessions from files into the database, it wrote all parts with the time of that move, in the
-    order in which a directory lists files. Nothing but their ids tells the order of these.
+    order in which a directory lists files. Only their ids show their order.
 
     Args:
         rows: The rows of parts, in the order in which they were written.

@@ -1,7 +1,7 @@
 """The order of the messages of an OpenCode session: by their times and parents, never by their ids.
 
 Ids of prompts come from the clock of the client, ids of answers from that of the server, and either may be wrong. An
-answer names its prompt. So a prompt stands directly before the first of its answers, and everything else has the place
+answer names its prompt. So a prompt is directly before the first of its answers, and everything else has the place
 of its time. A prompt that nothing answers is where it was written, if the answers are in the order in which they were.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class MessagePlace(NamedTuple):
-    """Facts about a message that tell its place.
+    """Facts about a message that determine its place.
 
     Attributes:
         id: Its id; None if it has none.

@@ -21,7 +21,7 @@ NAME: Final = "opencode"
 UNREADABLE: Final = "unreadable"
 """The type of the object that replaces a message or a part that is not JSON. Its field `raw` has the text."""
 _PLACEHOLDER: Final = re.compile(r"(?:New|Child) session - [0-9TZ:.-]{10,30}|Untitled session")
-"""The title of a session to which nobody has given one. Its time is that of the session."""
+"""The title of a session without a title of its own. It contains the time of the session."""
 _MILLISECOND: Final = 0.001
 _IDS: Final = ("id", "sessionID", "messageID")
 _STOPS: Final = {"tool-calls": "toolUse", "length": "length", "error": "error", "content-filter": "error"}
@@ -296,7 +296,7 @@ def _usage(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request_key(info: dict[str, Any]) -> dict[str, str]:
-    """Return what tells the request of a message from others. A fork gives its copies other ids and the same times."""
+    """Return a key of the request of a message. A fork gives its copies other ids and the same times."""
     spent = fields.mapping(info.get("tokens"))
     if not spent:
         return {}

@@ -80,7 +80,7 @@ def document(path: str) -> bytes | None:
         for item in _entries(f"{storage}/message/{_name(path)}")
         if (found := _decoded(item.path)) is not None
     ]
-    # The files are in the order of the ids, which tells nothing.
+    # The files are in the order of the ids, which has no meaning.
     messages.sort(key=lambda message: inf if (at := _place(message["info"]).created) is None else at)
     order = in_order([_place(message["info"]) for message in messages])
     whole = {"info": {**info, "id": _name(path)}, "messages": [messages[index] for index in order]}
@@ -90,7 +90,7 @@ def document(path: str) -> bytes | None:
 def _parts(folder: str) -> list[dict[str, Any]]:
     """Return the parts of a message in order.
 
-    A part that says when it began has the place of that time. Of the others, nothing but their ids tells the place.
+    A part that says when it began has the place of that time. Only their ids show the place of the other parts.
     """
     found = [
         {**part, "id": _name(item.path)}

@@ -38,7 +38,7 @@ def read(source: Source) -> Imported:
 
 
 class _State(msgspec.Struct):
-    """The state of a reader behind the lines that it has taken: ids and digests, and no messages.
+    """The state of a reader after the lines that it has taken: ids and digests, and no messages.
 
     Attributes:
         builder: The state of its builder.
@@ -87,7 +87,7 @@ class PiReader:
             self._builder.source_id = self._state.source_id or self._builder.source_id
 
     def state(self) -> bytes | None:
-        """Return the state behind the lines that were taken; None for version 1, whose ids follow from the lines."""
+        """Return the state behind the lines that were taken; None for version 1, whose ids derive from the lines."""
         if self._state.version < 2 or not self._state.has_header:
             return None
         self._state.builder, self._state.source_id = self._builder.state(), self._builder.source_id

@@ -112,7 +112,7 @@ def _encryptor(args: ParsedArguments) -> Encryptor | None:
         return Encryptor(Encryption(recipients)) if recipients else None
     if recipients:
         raise UsageError("--recipient and --passphrase cannot both be given")
-    encryptor = Encryptor(Encryption(passphrase=""))  # says so if it cannot be made, before anybody types
+    encryptor = Encryptor(Encryption(passphrase=""))  # raises an error before the user types
     if not _has_terminal():
         raise UsageError(
             "--passphrase needs a terminal, on which it is asked for", "--recipient works without one."
@@ -223,7 +223,7 @@ def _taken(args: ParsedArguments, path: str) -> int:
 
 
 def _has_terminal() -> bool:
-    """Return whether there is a terminal on which a passphrase can be asked for, whatever standard input is."""
+    """Return whether there is a terminal to ask for a passphrase, even if standard input is not one."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC))
     except OSError:
@@ -265,7 +265,7 @@ def _show_taken(report: TakenReport, *, is_whole: bool) -> None:
 
 
 def _show_files(report: TakenReport, would: str) -> int:
-    """Print what became of the files beside the sessions, and return how many were created.
+    """Print the results for the files beside the sessions, and return the number of created files.
 
     Breadcrumbs that exist are those of terminals in use, and nothing to mention.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sessiond.paths import Locations
 
 START_EVENT = "SessionStart"
-"""The event at which a session begins or goes on, in the agents that take a note then."""
+"""The event at which a session begins or continues, in the agents that accept a note then."""
 END_EVENT = "SessionEnd"
 """The event at which a session ends, in the same agents."""
 READ_SECONDS = 0.015
@@ -36,7 +36,7 @@ READ_SECONDS = 0.015
 RESPONSE_SECONDS = 0.02
 """Seconds that the daemon may take to respond. It usually takes a twentieth of that."""
 LAST_SECONDS = 0.1
-"""Seconds until the process ends if it cannot reach the daemon. A daemon with a full queue refuses at once."""
+"""Seconds until the process ends if it cannot reach the daemon. A daemon with a full queue refuses immediately."""
 START_SECONDS = 10.0
 """Seconds that a daemon may take to start."""
 PAUSE_SECONDS = 60.0
@@ -72,7 +72,7 @@ def run(agent: str) -> int:
 
 
 def _limit(seconds: float, handler: Callable[..., object]) -> None:
-    """Have a function called after so many seconds, also while the process waits for the system."""
+    """Call a function after a number of seconds, also while the process waits for the system."""
     signal(SIGALRM, handler)
     setitimer(ITIMER_REAL, seconds)
 
@@ -138,7 +138,7 @@ def _params(agent: str, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _process() -> dict[str, int]:
-    """Return the process of the agent, which is the parent or has a shell between; {} where `/proc` does not tell."""
+    """Return the process of the agent, which is the parent or has a shell between; {} if `/proc` does not show it."""
     pid = os.getppid()
     try:
         for _ in range(_MAX_SHELLS):

@@ -1,4 +1,4 @@
-"""The command redact: a filter that replaces the secrets in a text of whatever command, as an export does."""
+"""The command redact: a filter that replaces the secrets in the output of any command, as an export does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 _PART = 400_000
-"""Bytes that are redacted at once. The protocol allows a million characters."""
+"""Bytes of one request. The protocol allows a million characters."""
 _BEGIN, _END = b"-----BEGIN ", b"-----END "
 
 
@@ -51,7 +51,7 @@ def redact(_args: ParsedArguments) -> int:
 def _parts(stream: _Readable) -> Iterator[bytes]:
     """Yield a text in parts that end with a line, and not within a private key, where that is possible."""
     held = b""
-    while data := stream.read1(_PART):  # what has come: a filter of a command that goes on prints at once
+    while data := stream.read1(_PART):  # the bytes that have arrived, because a filter prints immediately
         held += data
         end = held.rfind(b"\n") + 1
         key = held.rfind(_BEGIN, 0, end)

@@ -1,4 +1,4 @@
-"""The command resume: goes on with a session in an agent, in the one it came from or in another one.
+"""The command resume: continues a session in an agent, in the one it came from or in another one.
 
 The daemon finds or writes the session of the agent. This command starts the agent's programs: first, for OpenCode, the
 import, then the agent itself, which replaces this process.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sessiond.client.blocking import BlockingDaemon
 
 _SHARED = ("HOME", "TMPDIR", "XDG_CONFIG_HOME")
-"""Variables that tell where several agents keep their sessions."""
+"""Variables that name the folders where several agents keep their sessions."""
 
 
 def resume(args: ParsedArguments) -> int:
@@ -68,7 +68,7 @@ def resume(args: ParsedArguments) -> int:
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the variables that tell where agents keep their sessions."""
+    """Return the variables that say where agents keep their sessions."""
     names = [*_SHARED, *(name for agent in AGENTS.values() for name in agent.variables)]
     return {name: environ[name] for name in names if name in environ}
 

@@ -35,7 +35,7 @@ def serve(*, stdio: bool, detach: bool, ready_fd: int | None) -> int:
 
 
 def attach_stdio() -> int:
-    """Run `sessiond attach --stdio`. Returns 1 if the connection is lost for good. Raises `DaemonConnectionError`."""
+    """Run `sessiond attach --stdio`. Returns 1 if the connection cannot be restored. Raises `DaemonConnectionError`."""
     from sessiond.client import attach
     from sessiond.client.conversation import HandshakeRefusedError
 

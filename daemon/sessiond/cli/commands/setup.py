@@ -120,7 +120,7 @@ def _wanted(args: ParsedArguments, found: Sequence[FoundAgent], locations: Locat
 
 
 def _agrees(args: ParsedArguments) -> bool:
-    """Return whether the user wants the changes. Without a terminal nobody is asked, and nothing is changed."""
+    """Return whether the user wants the changes. Without a terminal, no question is asked, and nothing is changed."""
     if args.flag("yes"):
         return True
     if args.flag("json") or not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -1,7 +1,7 @@
 """The option --prompt of continue: this terminal's session in a few words, for the prompt of a shell.
 
 A shell runs it before every prompt, so it starts no daemon, waits for none, changes nothing and prints no errors. The
-breadcrumb has the session's id, and a daemon that responds at once has its title. Otherwise the output is empty.
+breadcrumb has the session's id, and a daemon that responds immediately has its title. Otherwise the output is empty.
 """
 
 # Without pathlib; the client is imported only if a daemon may run. Each import takes as long as the rest.

@@ -1,4 +1,4 @@
-"""Synchronizes with the daemon behind a process, once or at each change, and prints what was done."""
+"""Synchronizes with the daemon at the other end of a process, once or at each change, and prints the results."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def _numbers(row: dict[str, Any]) -> list[str]:
 
 
 def _cost(cost: dict[str, Any], requests: int) -> str:
-    """Format a cost: `~` before an estimate, `+` behind one that lacks requests, `?` if none of them has a price."""
+    """Format a cost: `~` before an estimate, `+` after a cost that lacks requests, `?` if no request has a price."""
     if not requests:
         return "-"
     if not cost["total"] and cost["unpricedTokens"]:

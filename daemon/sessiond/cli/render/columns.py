@@ -70,7 +70,7 @@ def distinguished(
     Args:
         rows: The cells of each row.
         facts: The facts of each row, see `distinctions`.
-        ids: The id of each row; None if it is the first cell, which distinguishes a row but tells nothing about it.
+        ids: The id of each row; None if it is the first cell, which distinguishes a row but does not describe it.
         style: As for `aligned`.
         colors: As for `aligned`.
         optional: As for `aligned`.

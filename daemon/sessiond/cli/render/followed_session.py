@@ -14,7 +14,7 @@ Publish: TypeAlias = Callable[[Callable[[], dict[str, Any]]], None]
 """Makes a change while no reader reads the data, and sends the returned value to the readers (`LivePage.publish`)."""
 
 _QUIET = 0.02
-"""Seconds without an entry after which new entries are shown, so that a burst is shown at once."""
+"""Seconds without an entry after which new entries are shown, so that a burst is shown together."""
 
 
 class Followed:

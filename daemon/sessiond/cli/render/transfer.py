@@ -27,7 +27,7 @@ def amount_of(moved: Transferred) -> str:
 
 
 def print_problems(problems: Sequence[SessionProblem], outcome: str) -> None:
-    """Print the first problems on standard error, each with the session and what became of it."""
+    """Print the first problems on standard error, each with the session and the outcome."""
     for problem in problems[:_MAX_PROBLEMS]:
         print(f"{one_line(problem.session_id)} {outcome}: {one_line(problem.message)}", file=sys.stderr)
     if len(problems) > _MAX_PROBLEMS:

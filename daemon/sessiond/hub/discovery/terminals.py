@@ -79,7 +79,7 @@ class Terminals:
         }
 
     def take(self, terminal: t.Terminal, process: Process | None, cwd: str, session_id: str) -> None:
-        """Let a terminal hold a session in a folder. Takes effect at once; `store` makes it durable.
+        """Let a terminal hold a session in a folder. Takes effect immediately; `store` makes it durable.
 
         Call `refresh` first. If a terminal names no process now and has no hold, it holds nothing.
 

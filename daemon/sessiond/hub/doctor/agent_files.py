@@ -1,4 +1,4 @@
-"""Checks the files and databases of followed agents: names those that are not read as they are, and unchecked versions.
+"""Checks the files and databases of followed agents: names those that are not read completely, and unchecked versions.
 
 No file of an agent is opened. The problems of a file that was read are in the records of imports.
 """
@@ -20,7 +20,7 @@ from sessiond.hub.transfer.source_records import SourceRecord, records_below
 
 
 def check_agent_files(scope: Scope) -> Iterator[None]:
-    """Report files of followed agents that are not read, or not as they are, and versions that were not checked."""
+    """Report files of followed agents that are not read, or not completely, and versions that were not checked."""
     for name in scope.config.agents.follow:
         if name in AGENTS:
             _check(scope, AGENTS[name].also_in(scope.config.agents.folders.get(name, ())))

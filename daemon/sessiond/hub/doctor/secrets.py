@@ -30,13 +30,13 @@ from sessiond.store.files import paths
 from sessiond.store.files.remains import is_beside
 
 _LONGEST: Final = 1 << 23
-"""Bytes of a line that are held at once. A longer line is searched in parts, as text."""
+"""The maximum bytes of a line in memory. A longer line is searched in parts, as text."""
 _PART: Final = 1 << 20
-"""Bytes of a blob that are held at once."""
+"""The maximum bytes of a blob in memory."""
 _OVERLAP: Final = 1 << 13
 """Bytes that are searched twice where a text is searched in parts: a secret may cross the end of a part."""
 _PROMPTS: Final = 100
-"""Prompts that are read at once."""
+"""The number of prompts of one read."""
 _BINARY: Final = frozenset(range(32)) - frozenset(b"\t\n\f\r\x1b\b")
 
 
@@ -226,7 +226,7 @@ class _Search:
             yield
 
     def _in_prompts(self) -> Iterator[None]:
-        """Search the history of prompts, of which each may be deleted: `sessiond history delete`."""
+        """Search the history of prompts. Each prompt can be deleted: `sessiond history delete`."""
         path, last = self._scope.locations.history, 0
         if not Path(path).is_file():
             return

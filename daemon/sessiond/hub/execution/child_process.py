@@ -66,7 +66,7 @@ async def _run(call: object, pieces: AsyncIterator[Iterable[object]] | None) -> 
             await _in_thread(process, _send, process, [None])
         has_returned, result = await _in_thread(process, _answer, process)
     finally:
-        process.kill()  # it has nothing left to do, or is not to go on
+        process.kill()  # it has no work left, or must not continue
         await asyncio.to_thread(_close, process)
     if not has_returned:
         try:
@@ -100,7 +100,7 @@ def _started() -> "subprocess.Popen[bytes]":
 
 
 def _send(process: "subprocess.Popen[bytes]", pieces: Iterable[object]) -> bool:
-    """Send pieces to the process. Returns False if it reads no more, because it has answered or ended."""
+    """Send pieces to the process. Returns False if the process has answered or ended."""
     assert process.stdin is not None
     try:
         for piece in pieces:

@@ -1,7 +1,7 @@
 """Limits how much freed memory this process keeps, if the allocator is glibc's.
 
 By itself, glibc keeps more the larger the blocks are that a process frees: after a block of 13 MB it leaves up to 26 MB
-of free memory in the arena of each thread, for good. Elsewhere these functions do nothing.
+of free memory in the arena of each thread, permanently. Elsewhere these functions do nothing.
 """
 
 import logging
@@ -20,7 +20,7 @@ _functions: Any = None
 
 
 def limit() -> None:
-    """Have all threads share one arena, which keeps 1 MiB of free memory at its end, and return larger blocks at once.
+    """Have all threads share one arena, which keeps 1 MiB of free memory at its end, and returns larger blocks.
 
     Each arena would reserve 64 MiB of addresses, of which `ulimit -v` may leave few. Only one thread of Python runs at
     a time, so threads rarely wait for the arena.
@@ -40,7 +40,7 @@ def _c() -> Any:
     global _functions
     if _functions is None:
         try:
-            import ctypes  # a daemon that nobody uses has nothing to give back
+            import ctypes  # a daemon without clients has no memory to return
 
             _functions = ctypes.CDLL(None)
             if hasattr(_functions, "mallopt"):

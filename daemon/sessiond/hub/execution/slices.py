@@ -55,7 +55,7 @@ class TurnBudget:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether the work is to go on in the next turn."""
+        """Whether the work is to continue in the next turn."""
         return self._spent.get(asyncio.get_running_loop(), 0.0) >= self._seconds
 
     def spend(self, seconds: float) -> None:

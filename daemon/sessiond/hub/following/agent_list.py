@@ -57,7 +57,7 @@ def followable(agents: Iterable[Agent], environ: Environ, *, with_files: bool) -
 
 
 def newest_version(records: Iterable[SourceRecord]) -> str | None:
-    """Return the newest version of an agent that wrote one of these files; None if none of them names a version."""
+    """Return the newest version of an agent that wrote one of these files; None if no file names a version."""
     named = {
         record.version for record in records if record.version is not None and version_numbers(record.version)
     }

@@ -1,4 +1,4 @@
-"""Changes the list of followed agents in the configuration file, and leaves everything else in it as it is."""
+"""Changes the list of followed agents in the configuration file, and leaves the rest of the file unchanged."""
 
 import os
 import stat

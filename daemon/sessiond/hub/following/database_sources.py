@@ -4,7 +4,7 @@ So are the folders of files that the agent had before: sessions in them are sour
 them, too. Of these files, the folders of messages are watched, since a message is written last.
 
 A database that was written is opened only if its files have another status than before. The marks of its sessions then
-tell which of them changed, so that only these are read.
+show which of them changed, so that only these are read.
 """
 
 import os

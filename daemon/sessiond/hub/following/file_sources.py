@@ -72,7 +72,7 @@ class FileSources:
         except (OSError, ValueError) as error:
             return reason(error)
         if stat.S_ISDIR(status.st_mode):
-            return None  # whatever its name, a folder is no session
+            return None  # a folder is not a session
         above = path.rpartition("/")[0]
         real = os.path.realpath(above)
         if stat.S_ISLNK(status.st_mode):

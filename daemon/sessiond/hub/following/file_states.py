@@ -1,8 +1,8 @@
-"""Finds out what became of the files of a session, and has the session say so.
+"""Determines the state of the files of a session, and records it in the session.
 
 An agent deletes a session, archives it, or moves its file: into a renamed project folder, or compressed. So the state
-is that of all files with the session: it is gone when none of them is left. See `transfer.leading_file` for the file
-that the origin names while several are there.
+is that of all files with the session: it is gone when no file is left. See `transfer.leading_file` for the file
+that the origin names while several files exist.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,6 +1,6 @@
 """The state of one followed agent: which of its sources were read, which wait, and which cannot be followed.
 
-A source is a file, or a session in a database. Its path tells which.
+A source is a file, or a session in a database. Its path shows which of the two it is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,10 +34,10 @@ class FollowedAgent:
         due: Files that may have been incomplete, and are read again at some time.
         rests: Until when a large file is left alone, by path; seconds of the monotonic clock.
         problems: Why files are left out, by path.
-        gone: Files that are not there any more, and whose sessions say what became of them.
+        gone: Files that do not exist any more, and whose sessions record that.
         unsettled: Files that are gone, are back, or were moved, and whose sessions do not say so yet.
         forks: Forks whose history was not found, which are read again when another session is found.
-        unwatched: Sources of which no running process is known, and whether one was known until now.
+        unwatched: Sources without a known running process, and whether one was known until now.
         ended: Sources that no process has any more, with the time of that in nanoseconds since 1970.
         queued_count: The number of files that were in `waiting` after the last census.
         reading: The files of the backlog that are being read, with their status.
@@ -108,7 +108,7 @@ class FollowedAgent:
         """Queue the files that are new or changed since they were read. Takes time, so it is called on a thread.
 
         Returns:
-            The files that were read, and are there no more.
+            The files that were read, and do not exist any more.
         """
         files, seen = census.sources, self.seen
         self.containers = census.containers

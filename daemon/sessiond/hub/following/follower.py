@@ -1,4 +1,4 @@
-"""Follows agents: reads what they write into their sessions here, as soon as it is written.
+"""Follows agents: reads what they write into their sessions here, as soon as they write it.
 
 A watch reports files that are written. A census, at the start and then rarely, finds what the watch did not report.
 Files are read one after the other, first those that were just written, then the backlog of a first census in small
@@ -57,13 +57,13 @@ RETRY_SECONDS: Final = 30.0
 BUSY_SECONDS: Final = 1.0
 """Time after which a database is read again that was busy."""
 MAX_FILES: Final = 50
-"""Limit of files of the backlog that are read at once; files that are written meanwhile wait for them."""
+"""Limit of files of the backlog in one read; files that are written meanwhile wait for the end of the read."""
 MAX_BYTES: Final = 2 * 1024 * 1024
 """Limit of the bytes of these files. A larger file is read alone."""
 DUE_STEP_SECONDS: Final = 5.0
 """Files that have become quiet within this time are read again together."""
 REST_FACTOR: Final = 10
-"""A large file whose format is always read whole is left alone so many times as long as reading it took."""
+"""A large file whose format is always read whole is not read again for this multiple of its reading time."""
 FAILED: Final = "reading it failed: "
 DELETED: Final = "its session was deleted here; `sessiond import` brings it back"
 _MAX_DESCRIBED: Final = 300
@@ -373,7 +373,7 @@ class AgentFollower:
         return True
 
     async def _import(self, followed: FollowedAgent, paths: Sequence[str]) -> None:
-        """Import files as they are now. An error of one of them is its problem, and stops no other."""
+        """Import files as they are now. An error of one file becomes its problem, and does not stop the others."""
         try:
             await self._import_together(followed, paths)
         except Draining:
@@ -432,7 +432,7 @@ class AgentFollower:
             followed.problems.pop(path, None)
 
     async def _note_failure(self, followed: FollowedAgent, path: str, error: Exception) -> None:
-        """Record that a file cannot be read because of an error that nobody foresaw, also for `doctor`."""
+        """Record that a file cannot be read because of an unexpected error, also for `doctor`."""
         reason = f"{FAILED}{_described(error)}"
         if followed.problems.get(path) != reason:
             log.error("%s cannot be read", lines.valid_text(path), exc_info=error)
@@ -476,7 +476,7 @@ class AgentFollower:
         return False
 
     async def _settle(self, followed: FollowedAgent, _now: float) -> bool:
-        """Record in the session of an unsettled file what became of the file, when all files that exist were read.
+        """Record the state of an unsettled file in its session, after all existing files were read.
 
         Returns False if there is none.
         """
@@ -500,7 +500,7 @@ class AgentFollower:
 
     def _on_created(self, info: t.SessionInfo) -> None:
         if info.path is not None:
-            self._open.log_moved(info.path)  # it is found by a search at once
+            self._open.log_moved(info.path)  # a search finds it immediately
         self._created(info)
 
 
@@ -510,4 +510,4 @@ def _described(error: Exception) -> str:
 
 
 def _ignore(_value: object) -> None:
-    """Receive something that nobody asked for."""
+    """Ignore a report that no request needs."""

@@ -1,4 +1,4 @@
-"""Waits for the ends of processes that have sources. The system reports each end at once (`pidfd_open`, Linux)."""
+"""Waits for the ends of processes that have sources. The system reports each end immediately (`pidfd_open`, Linux)."""
 
 import asyncio
 import logging
@@ -31,7 +31,7 @@ class ProcessWatch:
         return source in self._processes
 
     def add(self, source: str, processes: Collection[Process]) -> None:
-        """Add processes of which one has a source. Those that cannot be watched are left out."""
+        """Add processes, one of which has a source. Processes that cannot be watched are left out."""
         for process in processes:
             if process not in self._watched and not self._open(process):
                 continue

@@ -27,7 +27,7 @@ class Backlog:
         return iter([(path, status) for _, path, status in list(self._heap)])
 
     def take(self, max_files: int, max_bytes: int) -> dict[str, FileStatus]:
-        """Remove and return the newest files: at least one, and at most so many with so many bytes together."""
+        """Remove and return the newest files: at least one, and at most a number of files with a total of bytes."""
         taken: dict[str, FileStatus] = {}
         size = 0
         while self._heap and len(taken) < max_files and size < max_bytes:

@@ -58,7 +58,7 @@ class AgentFollowing:
         await follower.run(created)
 
     async def follower(self) -> "AgentFollower":
-        """Return the follower. It is loaded first if need be."""
+        """Return the follower. It is loaded first if necessary."""
         if self._follower is None:
             make = await asyncio.to_thread(_load)
             if self._follower is None:

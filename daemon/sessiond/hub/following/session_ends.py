@@ -89,7 +89,7 @@ class SessionEnds:
             followed.unwatched.setdefault(path, False)
 
     def note_hook(self, followed: FollowedAgent, params: t.AgentWakeParams) -> None:
-        """Note the process, or the end, of the session of which a hook tells."""
+        """Note the process, or the end, of the session that a hook reports."""
         paths = [] if params.path is None else [params.path]
         if not paths and params.session_id is not None:
             paths = [
@@ -193,7 +193,7 @@ def _left(agents: Mapping[str, FollowedAgent]) -> list[str]:
 
 
 def _processes(followed: FollowedAgent, path: str) -> tuple[list[NamedProcess], list[Process]]:
-    """Return the processes that the agent names for a source, and those of them that run. Blocks."""
+    """Return the processes that the agent names for a source, and the running ones. Blocks."""
     find = followed.agent.processes
     named = [] if find is None else find(path)
     found = [running_process(process.pid, process.start_time) for process in named]

@@ -52,7 +52,7 @@ class ContainerChange:
 
 
 class SourceTail(Protocol):
-    """The end of a source, of which only what was added is read."""
+    """The end of a source, from which only added lines are read."""
 
     def read_added(self) -> Added | None:
         """Read and convert what was added. Returns None if the whole source must be read. Raises `OSError`."""
@@ -100,5 +100,5 @@ class SessionSources(Protocol):
             path: The path of the source.
             dialect: Its format.
             state: Its state when it was read.
-            reader: The state of its reader behind what was read, if it is known.
+            reader: The state of its reader after the lines that were read, if it is known.
         """

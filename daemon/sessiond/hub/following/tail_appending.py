@@ -1,4 +1,4 @@
-"""Appends to sessions what was added to large files, of which the rest was read before.
+"""Appends to sessions the lines that were added to large files, whose earlier lines were read before.
 
 A tail is the end of such a file, with the state of its reader (decision 0036). It is kept for the files that were
 written last, and begins with the stored state of the reader for the others.
@@ -91,7 +91,7 @@ class Tails:
         return added.status
 
     async def begin(self, followed: FollowedAgent, path: str, *, is_read_now: bool = False) -> bool:
-        """Go on behind what was read of a large file.
+        """Continue after the lines that were read of a large file.
 
         Returns:
             False if the file has a format that is always read whole.

@@ -1,7 +1,7 @@
 """Reads only what was added to a large file that grows.
 
 A reader converts a whole file. For a file of megabytes that would cost too much with each added line. A `Tail` holds
-the reader behind the lines that were read, and gives it the added ones. The result is that of reading the whole file.
+the reader after the lines that were read, and gives it the added lines. The result is that of reading the whole file.
 If a line that was added changes the place of an earlier one, there is no result, and the whole file is read (decision
 0036). All functions block.
 """
@@ -23,7 +23,7 @@ from sessiond.session.dialects.source_reader import SourceReader
 MIN_FILE_BYTES: Final = MIN_READER_BYTES
 """A smaller file is read whole: that takes as long as reading a tail."""
 MAX_ADDED_BYTES: Final = 4 * 1024 * 1024
-"""If more was added at once, the whole file is read."""
+"""If more was added, the whole file is read."""
 DIALECTS: Final = frozenset(dialect.name for dialect in known.DIALECTS.values() if dialect.reader is not None)
 """The formats whose files can be read so."""
 _ENDING: Final = 4096
@@ -51,7 +51,7 @@ class Tail:
 
     Attributes:
         path: The file.
-        reader: The reader behind the lines that were read.
+        reader: The reader after the lines that were read.
         identity: The device and inode of the file.
         offset: The end of the last line that was read, in bytes.
         count: The number of lines before it.
@@ -66,7 +66,7 @@ class Tail:
     ending: bytes = field(repr=False)
 
     def read_added(self) -> Added | None:
-        """Read and convert what was added, and go on behind it.
+        """Read and convert the added lines, and continue after them.
 
         Returns:
             None if the whole file must be read.
@@ -107,7 +107,7 @@ def tail_of(path: str, dialect: str, state: SourceState, reader: bytes) -> Tail 
         path: The file.
         dialect: Its format.
         state: Its state when it was read.
-        reader: The state of its reader behind what was read.
+        reader: The state of its reader after the lines that were read.
 
     Raises:
         OSError: The file cannot be read.

@@ -14,11 +14,11 @@ from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.protocol import types as t
 
 _CLOCK_NS: Final = 2_000_000_000
-"""Nanoseconds by which the clock of a file system may be behind."""
+"""The maximum delay of the clock of a file system, in nanoseconds."""
 
 
 def unread_in(agents: Iterable[FollowedAgent]) -> t.UnsearchedTexts:
-    """Return how many sources of these agents are known and not read, with their size as far as it is known.
+    """Return the number of sources of these agents that are known and not read, with their known size.
 
     The sources of an agent that was not looked at yet count as one.
     """

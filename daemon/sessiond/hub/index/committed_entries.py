@@ -13,7 +13,7 @@ from sessiond.session.tree.tree import KIND, Tree
 TAIL_BYTES: Final = 64
 """The bytes before the end of the indexed part whose hash identifies the continuation of a file."""
 _BYTES: Final = 256 * 1024
-"""The approximate size of the entries that are passed at once."""
+"""The approximate size of the entries in one batch."""
 
 
 @dataclass(frozen=True, slots=True)

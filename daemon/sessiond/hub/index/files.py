@@ -69,7 +69,7 @@ class FileTable:
         self._released: set[str] = set()  # refs removed from `open_facts`, whose files must be read
         self._reported_changes: set[str] = set()  # files and folders that were reported as changed
         self._provisional: dict[str, None] = {}  # refs whose rows are provisional, the newest first
-        self._completion: Steps[None] | None = None  # the file of which a part is read
+        self._completion: Steps[None] | None = None  # the file that is partly read
         self.reader = FactsReader(store)
         self.changes = ListChanges()
         self.is_file_missing = False
@@ -161,7 +161,7 @@ class FileTable:
         return bool(removed or unread)
 
     def save_progress(self, ref: str, known: FileRow) -> None:
-        """Store how far the texts of a file are indexed. Must be called within a transaction."""
+        """Store the end of the indexed texts of a file. Must be called within a transaction."""
         self._database.connection.execute(
             "UPDATE files SET indexed_bytes = ?, indexed_rows = ?, tail = ? WHERE id = ?",
             (known.indexed_bytes, known.indexed_rows, known.tail, known.id),

@@ -101,7 +101,7 @@ def page(worker: "Worker", params: t.ListParams) -> t.ListResult:
 
 
 def _lineages(connection: sqlite3.Connection, infos: Iterable[str]) -> dict[str, list[t.LineageStep]]:
-    """Return the sessions in place of which each of these rows is listed, by its id; the first created ones first."""
+    """Return the sessions that each of these rows replaces in the list, by its id, in the order of their creation."""
     found: dict[str, list[t.LineageStep]] = {}
     for info in map(session_info.from_json, infos):
         others = connection.execute(

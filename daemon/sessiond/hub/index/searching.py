@@ -1,7 +1,7 @@
 """Full-text search in the index.
 
 Matches are ranked within windows: first the newest 400 matching entries of the index, then, for the following pages,
-the 400 before them, and so on. So a common word costs no more than a rare one.
+the 400 before them, and so on. So a common word costs as much as a rare one.
 """
 
 import base64

@@ -115,7 +115,7 @@ def _number_of(connection: sqlite3.Connection, model: Model) -> int:
 def _takes_over(
     connection: sqlite3.Connection, key: bytes, rank: tuple[int, str, bytes], changed: set[Place]
 ) -> bool:
-    """Return whether a new row is counted instead of the row that is counted so far, which then is not any more."""
+    """Return whether a new row is counted instead of the present one, which then stops counting."""
     before = connection.execute(
         f"SELECT usage.rowid, file, at, -({_TOKENS}), files.created, files.ref"
         " FROM usage JOIN files ON files.id = usage.file WHERE key = ? AND counted = 1",
@@ -132,7 +132,7 @@ def _takes_over(
 
 
 def _count_one_of_each(connection: sqlite3.Connection, keys: Iterable[tuple[bytes]]) -> set[Place]:
-    """Count one row of each of these keys, none of which has a counted row. Returns where these rows are."""
+    """Count one row of each of these keys, which have no counted row. Returns the places of these rows."""
     changed: set[Place] = set()
     for key in keys:
         best = connection.execute(

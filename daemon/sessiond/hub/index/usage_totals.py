@@ -104,7 +104,7 @@ class UsageFilter:
 
     @property
     def cut(self) -> set[int]:
-        """The half-hours of which only a part is wanted."""
+        """The half-hours that are only partly wanted."""
         found: set[int] = set()
         if self.since is not None and self.since % HALF_HOUR_MS:
             found.add(self.since // HALF_HOUR_MS)
@@ -230,7 +230,7 @@ def sums(
 
 
 def _size(prices: dict[int, PriceSteps], tokens: str) -> str:
-    """Return the SQL expression of `UsageSum.size` for prompts of so many tokens."""
+    """Return the SQL expression of `UsageSum.size` for prompts of a number of tokens."""
     by_limits: dict[tuple[int, ...], list[int]] = {}
     for model, price in prices.items():
         by_limits.setdefault(price.limits, []).append(model)

@@ -38,7 +38,7 @@ def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None
     Args:
         original: The session of an agent.
         cwd: The real path of the folder to resume in. Some agents only find sessions of that folder.
-        environ: The environment variables that tell where agents keep their sessions.
+        environ: The environment variables that say where agents keep their sessions.
 
     Returns:
         The path; None if the session is gone, or if the agent would not find it from this folder.

@@ -121,7 +121,7 @@ class AgentResume:
 
 
 def _environ(given: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the variables that tell where agents keep their sessions, of the client or else of this process."""
+    """Return the variables that say where agents keep their sessions, of the client or else of this process."""
     names = {
         "HOME",
         "TMPDIR",

@@ -22,7 +22,7 @@ class NativeSessions:
 
     Args:
         beside: A file of the folder for documents, or None.
-        exchange: Has the records of imported files, which tell the versions of agents.
+        exchange: Has the records of imported files, which show the versions of agents.
     """
 
     def __init__(self, beside: str | None, exchange: Exchange) -> None:

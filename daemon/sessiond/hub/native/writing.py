@@ -40,7 +40,7 @@ class NativeWork:
     Attributes:
         session: The session without its entries. Its folder is a real path.
         agent: The name of the agent.
-        environ: The environment variables that tell where agents keep their sessions.
+        environ: The environment variables that say where agents keep their sessions.
         documents: The folder for files that an agent imports.
         version: The version of the agent that writes sessions here; None if it is not known.
     """

@@ -71,7 +71,7 @@ class PromptHistory:
         commands.settle_with(m.HISTORY_DELETE, self._settle_delete)
 
     def remember(self, rows: Sequence[NewRow], session_id: str, cwd: str) -> None:
-        """Queue the user messages among new lines of a session in folder `cwd`. Returns at once and never raises."""
+        """Queue the user messages among new lines of a session in folder `cwd`. Does not wait, and never raises."""
         if not self.enabled or self._closed:
             return
         for row in rows:

@@ -121,7 +121,7 @@ class Matcher:
         return sorted(found)[:_MAX_OCCURRENCES]
 
     def _learn(self, written: Collection[str]) -> None:
-        """Remember which of the wanted stems words have, as they are written in texts, and the parts of names."""
+        """Cache the wanted stems of the words of texts and of the parts of names."""
         inner = {
             word: [search_words.fold(word), *identifiers.found_in(word).parts.lower().split()]
             for word in written

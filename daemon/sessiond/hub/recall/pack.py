@@ -14,7 +14,7 @@ from sessiond.protocol import types as t
 CHARS_PER_TOKEN: Final = 4
 """The estimate of decision 0017."""
 _OVERHEAD: Final = 240
-"""The characters of a passage beside its texts: ids, time, names of fields."""
+"""The characters of a passage in addition to its texts: ids, time, names of fields."""
 _LEAD: Final = 120
 """The characters of an excerpt before the part that matches best."""
 _EXCERPT: Final = 560

@@ -13,7 +13,7 @@ from sessiond.hub.redaction.spans import Span
 
 
 def _behind(words: str, word: str) -> str:
-    """Return an expression that is true behind one of these words, joined to another one or not."""
+    """Return an expression that matches after one of these words, even if it is joined to another word."""
     return "|".join(f"(?<={before}{join}{word})" for before in words.split() for join in ("", "[_-]"))
 
 
@@ -94,7 +94,7 @@ _QUOTED: Final = {
     for quote in "\"'`"
     for count in range(4)
 }
-"""The value behind a quote with so many backslashes, up to the same quote: in a value, a quote has more of them.
+"""The value after a quote with a number of backslashes, up to the same quote: a quote in a value has more of them.
 
 A text that is cut off has no second quote.
 """
@@ -137,7 +137,7 @@ _STARTS: Final = re.compile(
     r"|private|public"
     r"|protected|config|configure|secrets?|string|-[a-z]{1,3})[ \t]{1,8}+){0,4}\Z"
 )
-"""The text of a line before a name that begins it, perhaps behind `export`, a prompt or the sign of a diff."""
+"""The text of a line before a name that begins it, perhaps after `export`, a prompt or the sign of a diff."""
 
 
 def assigned(text: str, lowered: str) -> list[Span]:
@@ -233,7 +233,7 @@ def _value(text: str, found: re.Match[str]) -> tuple[int, int] | None:
 
 
 def _bare(text: str, found: re.Match[str], at: int, *, is_password: bool) -> tuple[int, int] | None:
-    """Return a value without quotes. The text before the name tells how far it extends."""
+    """Return a value without quotes. The text before the name determines its end."""
     while text[at : at + 1] == "=":
         at += 1
     whole = _whole(text, found, at)
@@ -271,7 +271,7 @@ def _whole(text: str, found: re.Match[str], at: int) -> re.Match[str] | None:
 
 
 def _unquoted(text: str, found: re.Match[str], at: int, form: str) -> tuple[int, int] | None:
-    """Return a value behind a space, in a table, in prose, or in an element of XML."""
+    """Return a value after a space, in a table, in prose, or in an element of XML."""
     if form == "element":
         element = _UNTIL["<"](text, at)
         if element is None or not text.startswith("</", element.end()):

@@ -59,7 +59,7 @@ _RULES: Final = (
     ("Password", 4, ("sshpass",), rf"sshpass[\"']\s{{0,4}}+,\s{{0,4}}+[\"']-p[\"']\s{{0,4}}+,\s{{0,4}}+{_VALUE}"),
     ("Password", 4, ("securestring",), rf"convertto-securestring\s{{1,4}}+(?:-string\s{{1,4}}+)?{_VALUE}"),
     (
-        "Password", 4, ("password ", "secret "),  # of a network device, behind the number of its encoding
+        "Password", 4, ("password ", "secret "),  # of a network device, after the number of its encoding
         r"(?:password|secret)[ \t]{1,4}+[0-9][ \t]{1,4}+(?P<value>[^\s\"']{4,200})",
     ),
     (

@@ -28,7 +28,7 @@ _OWNER: Final = re.compile(rf"(?P<name>[\w./-]{{2,80}}+)(?:{_QUOTE})?\s{{0,4}}+[
 _RANDOM: Final = "random_password"
 """The type of a resource of Terraform, whose value is in an object within it."""
 _BEFORE, _BEHIND = 400, 200
-"""The number of characters before and behind a member in which the other members of its object are searched."""
+"""The number of characters before and after a member in which the other members of its object are searched."""
 
 
 def names_in(members: dict[str, Any]) -> list[str]:
@@ -81,6 +81,6 @@ def _names(text: str, start: int, end: int) -> Iterator[str]:
 
 
 def _rest(text: str, end: int) -> str:
-    """Return the text behind a value up to the end of its object."""
+    """Return the text after a value up to the end of its object."""
     rest = text[end : end + _BEHIND]
     return min((rest.partition(mark)[0] for mark in ("{", "}", "\n\n", "\n- ", "\n  - ")), key=len)

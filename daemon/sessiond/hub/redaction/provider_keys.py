@@ -100,7 +100,7 @@ _SECRET_WORDS: Final = re.compile(
     r"(?:(?:[a-z0-9]{1,10}[_-]){0,2}(?:key|sk|rk|tkn|tok|token|secret|pat|api|auth|live|pk)|[a-z0-9]{1,8}(?:key|api))[_-]",
     re.IGNORECASE,
 )
-"""A name that says that it is a secret, perhaps behind another one."""
+"""A name that says that it is a secret, perhaps after another name."""
 _NAMES_OF_IDS: Final = re.compile(
     r"(?:sha\d*|md5|toolu|srvtoolu|msg|call|chatcmpl|resp|req|run|rs|fc|ws|item|file|thread|asst|step|evt|event|session|ses"
     r"|prt|part|task|job|build|chunk|index|cus|sub|prod|price|nonce|hash|commit|id|uuid|trace|span|node|pod|vpc|subnet"

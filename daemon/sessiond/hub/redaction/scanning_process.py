@@ -29,7 +29,7 @@ _SIZE: Final = struct.Struct(">I")
 
 
 class FoundKey(NamedTuple):
-    """A key in a text: the offsets of its first byte and behind its last one, and the name of the rule."""
+    """A key in a text: the offsets of its first byte and after its last one, and the name of the rule."""
 
     start: int
     end: int
@@ -81,7 +81,7 @@ class ScanningProcess:
                     return _asked(self._process, data)
                 self._forget()  # the system has ended it, for lack of memory or with its group
             process = self._process = self._started()
-            self._end = weakref.finalize(self, _end, process)  # nobody closes this object
+            self._end = weakref.finalize(self, _end, process)  # no caller closes this object
             try:
                 return _asked(process, data)
             except (OSError, EOFError) as error:

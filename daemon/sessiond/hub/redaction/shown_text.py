@@ -101,6 +101,6 @@ def _character(found: re.Match[str]) -> str | None:
 
 @lru_cache(2_000)
 def _in_ascii(character: str) -> str | None:
-    """Return the ASCII character of which a character is another form, or None."""
+    """Return the ASCII character for another form of it, or None."""
     plain = unicodedata.normalize("NFKC", character)
     return plain if len(plain) == 1 and plain.isascii() else None

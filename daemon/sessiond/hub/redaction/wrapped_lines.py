@@ -14,7 +14,7 @@ _TAIL: Final = re.compile(r"[A-Za-z0-9_.+/~-]{1,64}+\Z")
 _FILE: Final = re.compile(r"\w\.[a-z][a-z0-9]{0,3}\Z|\A--|/\Z")
 _SHOWN: Final = 64
 _LEAST: Final = 8
-"""The minimum length of the beginning of a token, of which so many characters are looked at."""
+"""The minimum length of the beginning of a token, and the number of its characters that are examined."""
 _NEAR: Final = 1_000
 """A line within this many characters of a token must not be wider than the lines of the token."""
 

@@ -27,7 +27,7 @@ NOTHING: Final = Prepared([], [], (), None, None)
 """No entries."""
 
 OutcomeOf = Callable[[Prepared], "Outcome | Exception"]
-"""Returns what became of a request, from its entries."""
+"""Returns the outcome of a request, from its entries."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

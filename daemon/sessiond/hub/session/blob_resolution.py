@@ -1,6 +1,6 @@
 """Resolves the blobs of entries and contexts for reading, in a thread.
 
-The size of the result is checked before blobs are read, so that a request holds no more memory than its response.
+The size of the result is checked before blobs are read, so that a request needs at most the memory of its response.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ _LINES_A_STEP = 50
 
 @dataclass(slots=True)
 class ChosenLines:
-    """The lines that a session lacks, in their order, and what became of the others.
+    """The lines that a session lacks, in their order, and the results for the others.
 
     Attributes:
         new: The lines, as `comparable` returns them.
@@ -45,7 +45,7 @@ def choose(
         tree: The tree of the log, without pending rows.
         read: Returns the bytes of the log from one offset to another.
         offered: The lines, as `comparable` returns them.
-        superseding: The ids of which the sender has several lines, so that a second one here is no contradiction.
+        superseding: The ids with several lines at the sender, so that a second one is no contradiction.
         expected_last_seq: The seq of the last line; None for any.
     """
     if expected_last_seq is not None and tree.seq != expected_last_seq:

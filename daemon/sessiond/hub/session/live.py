@@ -189,7 +189,7 @@ class LiveSession:
 
     @property
     def outline(self) -> Outline:
-        """The outline of the tree, as far as it was requested."""
+        """The part of the outline of the tree that was requested."""
         return self._reader.outline
 
     @property
@@ -294,7 +294,7 @@ class LiveSession:
         self._appends.append(raw, placement, durability, origin, done)
 
     def append_messages(self, messages: Sequence[NewMessage], requests: PlainRequests) -> bool:
-        """Append new messages at the leaf, one behind the other, if nothing has to be prepared or waited for.
+        """Append new messages at the leaf, one after the other, if nothing has to be prepared or waited for.
 
         This is the short way of the most frequent append. It has the same effect as `append` for each of them.
 
@@ -368,7 +368,7 @@ class LiveSession:
 
         Args:
             offered: The lines, as `comparable` returns them.
-            superseding: The ids of which the sender has several lines.
+            superseding: The ids with several lines at the sender.
             expected: The position of the last line; if it is elsewhere, nothing is added; None for any position.
             origin: The origin that a notification names if the draft session becomes a session.
         """

@@ -65,7 +65,7 @@ class ReadableSession(Protocol):
 
     @property
     def outline(self) -> Outline:
-        """The outline of the tree, as far as it was requested."""
+        """The part of the outline of the tree that was requested."""
 
     def read(self, row: int) -> bytes:
         """Return the entry of one row, which may be pending."""
@@ -112,7 +112,7 @@ class LogReader:
 
     @property
     def outline(self) -> Outline:
-        """The outline of the tree, as far as it was requested."""
+        """The part of the outline of the tree that was requested."""
         self._outline_requested = time.monotonic()
         return self._outline
 

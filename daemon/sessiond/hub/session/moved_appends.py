@@ -1,7 +1,7 @@
-"""Appends that a log of several daemons did not store where they were placed, or of which it is not known.
+"""Appends that a log of several daemons did not store, or may not have stored, where they were placed.
 
 Their rows are rolled back, and they wait before all other appends of the session. They are placed again under the lock
-of the log, behind the lines that came first: retries, conflicts and unsafe compactions are those of that place. An
+of the log, after the lines that came first: retries, conflicts and unsafe compactions are those of that place. An
 append that was refused for a reason that lines of other daemons may have removed is placed again, too.
 """
 

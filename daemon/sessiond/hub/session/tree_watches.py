@@ -66,7 +66,7 @@ class TreeWatcher(Protocol):
 
 
 class _Lapsed(Exception):
-    """Raised if a watch cannot go on."""
+    """Raised if a watch cannot continue."""
 
     def __init__(self, reason: TreeLapseReason) -> None:
         super().__init__(reason)
@@ -169,7 +169,7 @@ class TreeWatches:
             reason = "otherLog"
         except StorageFailed:
             reason = "unreadable"
-        except Exception:  # the client must not go on with old rows
+        except Exception:  # the client must not continue with old rows
             log.exception("session %s: a watch of the tree has ended", self.session_id)
             reason = "unreadable"
         if self._all.pop(watch.watch_id, None) is not None:

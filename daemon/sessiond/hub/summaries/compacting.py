@@ -49,7 +49,7 @@ class Request:
 
 
 class Compactions:
-    """All compactions of this process. `files` tells the other daemons on the same store of them."""
+    """All compactions of this process. `files` reports them to the other daemons on the same store."""
 
     def __init__(
         self, files: Store, configured: config.CompactionConfig, summarizers: Summarizers, jobs: Jobs

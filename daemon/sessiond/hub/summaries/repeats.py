@@ -1,6 +1,6 @@
 """Repeated requests that wait for a summary: they join the job in progress, or are answered from its line.
 
-Requests that append at once do not need this: `hub/session/entry_placement` finds the lines that they have written.
+Requests that append immediately do not need this: `hub/session/entry_placement` finds the lines that they have written.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """The records of a sync: the positions of logs as of their last change, and the positions of purged sessions.
 
-Positions of logs are a cache. Those of purged sessions say that a session was deleted for good, so that it does not
+Positions of logs are a cache. Those of purged sessions say that a session was deleted permanently, so that it does not
 come back from another machine; without them it may. The methods block and may be called on any thread.
 """
 

@@ -49,7 +49,7 @@ class Exchange:
         return self._both is not None and self._both[0].is_importing
 
     async def imports(self) -> "Imports":
-        """Return the part that imports. It is loaded first if need be."""
+        """Return the part that imports. It is loaded first if necessary."""
         imports, _ = await self._loaded()
         return imports
 

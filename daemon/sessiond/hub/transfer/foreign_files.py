@@ -73,7 +73,7 @@ class ReadSource(NamedTuple):
     Attributes:
         imported: The session.
         state: The state of the file.
-        reader: The state of its reader, if it can go on.
+        reader: The state of its reader, if it can continue.
         files: The files of the spool with the texts that were taken out of its lines, by hash.
     """
 
@@ -255,7 +255,7 @@ def _imported(
 
 
 def _read(source: Source, dialect: str) -> tuple[Imported, bytes | None]:
-    """Return the session, and the state of the reader behind all lines if the file is one that is read on."""
+    """Return the session, and the state of the reader after all lines if the reader can continue in this file."""
     make = known.DIALECTS[dialect].reader
     size = len(source.data) + len(source.inherited)
     if make is None or size < MIN_READER_BYTES or not source.data.endswith(b"\n"):
@@ -265,7 +265,7 @@ def _read(source: Source, dialect: str) -> tuple[Imported, bytes | None]:
     state = reader.state()
     if not source.growing:
         reader.end()
-    # A text that was taken out of a line that waits would be found by nobody.
+    # No reader would find a text that was taken out of a line that waits.
     return reader.result(), None if state is None or MARK in state else state
 
 

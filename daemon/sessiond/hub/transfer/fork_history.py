@@ -36,7 +36,7 @@ def lacking(session: t.ImportedSession) -> str | None:
 
 
 def has_appeared(path: str, session: t.ImportedSession) -> bool:
-    """Return whether a file is there now that was not found when a fork was read."""
+    """Return whether a file exists now that was not found when a fork was read."""
     source, history = lacking(session), _HISTORIES.get(session.format)
     return (
         source is not None and history is not None and next(history.files_of(path, source), None) is not None

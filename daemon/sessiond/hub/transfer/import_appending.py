@@ -69,7 +69,9 @@ async def append_entries(
         live.tree, imported, new, spoken, role=role, followed_from=followed_from, is_followed=is_followed
     )
     there = {entry.id for entry in imported.entries}
-    if not new and follows and live.tree.pending_leaf_id != imported.leaf:  # an earlier state is there again
+    if (
+        not new and follows and live.tree.pending_leaf_id != imported.leaf
+    ):  # the source has an earlier state again
         await _appended(live, [_leaf_at(live, imported)], _ADVANCING, origin)
     for start in range(0, len(new), ENTRIES_AT_ONCE):
         some = new[start : start + ENTRIES_AT_ONCE]
@@ -154,7 +156,7 @@ def _follows_state(tree: Tree, leaf: str | None, dialect: str) -> bool:
 
 
 def _leaf_at(live: LiveSession, imported: Imported) -> bytes:
-    """Return the line that sets the leaf. Its id tells that no client moved the leaf (`leaf_owner`)."""
+    """Return the line that sets the leaf. Its id shows that no client moved the leaf (`leaf_owner`)."""
     name = f"{OF_IMPORT}{fields.digest(imported.leaf or '', str(len(live.tree)))}"
     # As in a new log: the session was not changed by its program when it was read.
     pointer = {"type": "leaf", "id": name, "targetId": imported.leaf, "timestamp": imported.timestamp}

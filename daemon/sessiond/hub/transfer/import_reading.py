@@ -31,7 +31,7 @@ LARGE_FILE: Final = 2 * 1024 * 1024
 _COMPRESSION: Final = 8
 """How many times smaller a transcript usually is when it is compressed."""
 _SLICE: Final = 64 * 1024
-"""Bytes that are decoded at once. Decoding more in a thread would delay the other threads."""
+"""Bytes that are decoded in one step. Decoding more in a thread would delay the other threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class NewSession:
         imported: The session that was read, without its entries.
         state: The state of the file that was read.
         added: The number of imported entries.
-        reader: The state of the reader of the file, if it can go on.
+        reader: The state of the reader of the file, if it can continue.
         files: The files of the spool with further blobs, by hash.
     """
 

@@ -25,7 +25,7 @@ class ImportRun:
         is_followed: Whether the program writes the files at present: see `append_entries`.
         companions: Finds what other files say about a session.
         records: The records of its files, by path, which are stored at the end.
-        readers: The states of readers that can go on, too.
+        readers: The states of readers that can continue.
     """
 
     params: t.ImportParams

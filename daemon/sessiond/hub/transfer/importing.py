@@ -67,7 +67,7 @@ CUT_OFF: Final = (
 )
 """The problem of a session that was stored by an earlier version, or before the source of a fork was found."""
 NO_FOLDER: Final = "it names no folder; import it with `cwd`"
-"""The problem of a session whose file does not tell where it began."""
+"""The problem of a session whose file does not show where the session began."""
 _BY_DAEMON: Final = t.Origin(kind="daemon")
 _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFailed, ChildFailed)
 """Errors that skip one file and do not end the import."""
@@ -460,7 +460,7 @@ class Imports:
     ) -> str | None:
         """Return the folder to which a session moves because its file, or the request, names it; None if it stays.
 
-        A session that a user has moved here stays where it is, whatever its file names. Blocks.
+        A session that a user has moved here stays in its folder, even if its file names another one. Blocks.
         """
         here = "" if tree.header is None else tree.header.cwd
         if run.params.cwd is not None:

@@ -14,9 +14,9 @@ from sessiond.error_text import TemplatedError
 from sessiond.session.tree import lines
 
 STEP: Final = 64 * 1024
-"""Bytes in which whole strings are passed over at once."""
+"""Bytes of one step that skips whole strings."""
 CHUNK: Final = 1024 * 1024
-"""Bytes of a text that are read and decoded at once."""
+"""Bytes of a text that are read and decoded in one step."""
 _SHORT: Final = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 """Whole strings, and all bytes between strings."""
 _HIGH: Final = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}")
@@ -26,7 +26,7 @@ _KEY: Final = re.compile(rb"[ \t\r\n]*+:")
 _MAX_BLANKS: Final = 256
 
 ReadAt: TypeAlias = Callable[[int, int], bytes]
-"""Returns the bytes from an offset on, at most so many."""
+"""Returns the bytes from an offset on, up to a number of bytes."""
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -39,7 +39,7 @@ class NotText(TemplatedError):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A part of a source: the offsets of its first byte and behind its last one."""
+    """A part of a source: the offsets of its first byte and after its last one."""
 
     read_at: ReadAt
     start: int

@@ -6,7 +6,7 @@ from typing import Final
 from sessiond import human
 
 ALWAYS_READ: Final = 1 << 30
-"""Bytes up to which a source is read whatever memory is free: the system can swap."""
+"""Bytes up to which a source is read with any amount of free memory: the system can swap."""
 FACTOR: Final = 5
 """The memory that reading takes, as a multiple of the size: bytes, entries and log exist at the same time."""
 _MEMORY: Final = "/proc/meminfo"
@@ -14,7 +14,7 @@ _AVAILABLE: Final = b"MemAvailable:"
 
 
 def reason_to_refuse(size: int) -> str | None:
-    """Return why a source of so many bytes cannot be read now; None if it can."""
+    """Return the reason why a source of this many bytes cannot be read now; None if it can be read."""
     if size <= ALWAYS_READ or (free := free_bytes()) is None or size * FACTOR <= free:
         return None
     return (
@@ -30,7 +30,7 @@ def largest_readable() -> int | None:
 
 
 def free_bytes() -> int | None:
-    """Return the bytes of memory that programs can use without swapping; None if the system does not tell.
+    """Return the bytes of memory that programs can use without swapping; None if the system does not report it.
 
     Without Linux's estimate, it is the memory of the machine.
     """

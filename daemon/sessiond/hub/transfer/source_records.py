@@ -58,7 +58,7 @@ class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
         skipped: Why the file was refused when it was read last; None if it was not.
         blob_bytes: The size of the blobs that the log names, as of the last time that the file was read whole.
         version: The version of the program that wrote the file, if it names it.
-        is_gone: Whether the file is not there any more, and its session says what became of it.
+        is_gone: Whether the file does not exist any more, and its session records that.
         cwd: The folder that the file names for its session; empty if it names none.
     """
 
@@ -140,7 +140,7 @@ class SourceRecords:
         self._records.change(work)
 
     def reader(self, path: str, record: SourceRecord) -> bytes | None:
-        """Return the state of the reader of a file behind what a record says was read; None if it is not known."""
+        """Return the state of the reader of a file after the lines of a record; None if it is not known."""
 
         def work(connection: sqlite3.Connection) -> bytes | None:
             row = connection.execute(

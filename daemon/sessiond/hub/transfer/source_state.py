@@ -67,7 +67,7 @@ class SourceState(msgspec.Struct, frozen=True):
 
 
 def unread(status: FileStatus) -> SourceState:
-    """Return the state of a file of which nothing was read. It is read again at the next import."""
+    """Return the state of a file that was not read at all. It is read again at the next import."""
     return SourceState(status, is_settled=False, is_final=False, consumed_bytes=0, digest="", companions="")
 
 

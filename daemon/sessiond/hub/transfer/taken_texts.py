@@ -33,7 +33,7 @@ LONG_TEXT: Final = 16 * 1024 * 1024
 MARK: Final = b"[sessiond-text:"
 _MARK: Final = re.compile(r"\[sessiond-text:([0-9a-f]{64})\]")
 CHUNK: Final = 1024 * 1024
-"""Bytes of a file that are read at once."""
+"""Bytes of one read of a file."""
 LONG_HEAD: Final = extract_blobs.MAX_CHARS - len(blobs.NOTICE)
 SHORT_HEAD: Final = 4096
 TAIL: Final = 1024
@@ -90,7 +90,7 @@ class TakenTexts:
         Args:
             file: Its descriptor, which stays open until `put_into`.
             size: The number of bytes.
-            growing: Whether the last line may be incomplete. A long one is then cut, as it is read again.
+            growing: Whether the last line may be incomplete. A long one is then cut, because it is read again.
         """
         return self._read(lambda offset, count: os.pread(file, count, offset), size, growing=growing)
 
@@ -294,7 +294,7 @@ class TakenTexts:
             return None
 
     def _parts(self, text: str, marks: Sequence[re.Match[str]]) -> list[str | Region] | None:
-        """Return the parts of which a whole text consists; None if they cannot be told."""
+        """Return the parts of a whole text; None if they cannot be determined."""
         for short, region in self._wholes:
             before, found, after = text.partition(short)
             if found:
@@ -336,7 +336,7 @@ def _checked(parts: Iterable[str | Region]) -> Iterator[bytes]:
 
 
 def _head_units(size: int) -> int:
-    """Return how many UTF-16 code units of a text of so many bytes remain in its entry.
+    """Return the number of UTF-16 code units that remain in the entry of a text of this many bytes.
 
     In JSON, a text has at most six times as many bytes. A text inside of another one has less room.
     """

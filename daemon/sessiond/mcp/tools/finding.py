@@ -170,7 +170,7 @@ async def list_(call: ToolCall, args: a.ListArguments) -> str:
 
 
 def without_cut_word(text: str | None) -> str:
-    """Return a text of which the daemon gave the beginning, without its last word if that may be cut.
+    """Return the beginning of a text from the daemon, without its last word if that may be cut.
 
     A part of a secret is not recognized as one.
     """
@@ -241,7 +241,7 @@ async def _waited_for_agents(
 
 
 def _nothing(found: _Searched) -> str:
-    """Return that nothing was found; if not everything was read, not as if it were certain."""
+    """Return a message that nothing was found, which also says if not everything was read."""
     return f"Nothing {_SO_FAR}." if found.unsearched.session_count else "Nothing was found."
 
 

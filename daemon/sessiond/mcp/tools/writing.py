@@ -56,7 +56,7 @@ async def fork(call: ToolCall, args: a.ForkArguments) -> str:
         made = await daemon.fork(
             session.session_id, leaf_id=UNSET if args.entry_id is None else args.entry_id, title=args.title
         )
-        if not made.session.is_draft:  # a draft session that nobody has open moves to the trash
+        if not made.session.is_draft:  # a draft session that no client has open moves to the trash
             await daemon.close(made.session.session_id)
     new = shown_id(made.session.session_id)
     return f"The new session is {new}. The user can continue it with: sessiond resume {new}"
@@ -74,7 +74,7 @@ async def save_note(call: ToolCall, args: a.NoteArguments) -> str:
         notes_id = "notes-" + hashlib.sha256(folder.encode(errors="replace")).hexdigest()[:16]
         is_new = await _make_notes(daemon, notes_id, folder)
         added = await daemon.append(notes_id, [_note(text, call.client)])
-        if is_new:  # not before: a draft session that nobody has open moves to the trash
+        if is_new:  # not before: a draft session that no client has open moves to the trash
             await daemon.close(notes_id)
     return (
         f"Saved as entry {shown_id(added.entries[0].id)} of session {notes_id}."

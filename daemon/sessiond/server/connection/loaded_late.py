@@ -16,7 +16,7 @@ from typing import Any
 
 
 class LoadedLate:
-    """Stands for a class of a module that is not loaded yet. Its attributes stand for the methods of that class."""
+    """Replaces a class of a module that is not loaded yet. Its attributes replace the methods of that class."""
 
     def __init__(self, module: str) -> None:
         self.module = module

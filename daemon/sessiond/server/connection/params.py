@@ -1,6 +1,6 @@
 """Decodes the params of a request. Unknown names are refused, and the error suggests the nearest known ones.
 
-Params that decode at once need no further work. Only if decoding fails, the names in the objects are compared with the
+Params that decode need no further work. Only if decoding fails, the names in the objects are compared with the
 types.
 """
 

@@ -18,7 +18,7 @@ from sessiond.session.views.outline import Open
 from sessiond.session.views.tree_view import LayoutChangedError
 
 PAGE_BYTES = 2 * 1024 * 1024
-"""Limit of the entries of a page in bytes, for any `limit`. Reading more at once would block the event loop."""
+"""Limit of the entries of a page in bytes, for any `limit`. Reading more in one step would block the event loop."""
 
 
 _After: TypeAlias = Callable[[int], str | None]
@@ -193,7 +193,7 @@ async def labels(_client: Client, live: LiveSession, params: t.LabelsParams) -> 
 def _read(
     live: LiveSession, rows: list[int], after: _After, params: t.EntriesParams | t.PathParams
 ) -> _Answer:
-    """Return the page of some rows: at once if there are few, else in steps."""
+    """Return the page of some rows: immediately if there are few, else in steps."""
     if params.resolve_blobs or len(rows) >= MIN_PARTS_IN_STEPS:
         return _read_in_steps(live, rows, after, params)
     return _page(live, rows, live.read_rows(rows), after)

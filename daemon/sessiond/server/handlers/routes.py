@@ -147,7 +147,7 @@ def _service(
 def _loaded(
     method: m.Method[P, R], execution: Execution[S, P, R], of: Callable[[Hub], S], effect: Effect
 ) -> tuple[str, Route[Client]]:
-    """Return a route as `_service` does, for a class that stands for one that is `LoadedLate`."""
+    """Return a route as `_service` does, for a class that is `LoadedLate`."""
     call: Callable[[Any, P], object] = execution.call
 
     def answer(client: Client, params: Any) -> object:
@@ -182,7 +182,7 @@ def _on_session(
     execution: Execution[Client, LiveSession, P, R],
     effect: Effect | Callable[[P], Effect] = "read",
 ) -> tuple[str, Route[Client]]:
-    """Return a route whose handler takes the session that `sessionId` names. It is called at once if that is open.
+    """Return a route whose handler takes the session that `sessionId` names. It is called immediately if that is open.
 
     A handler that reads must read its data before it first awaits, unless its effect is `scan`.
     """

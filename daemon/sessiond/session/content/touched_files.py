@@ -17,7 +17,7 @@ _WRITE_TOOLS: Final = frozenset((
     "searchreplace", "applydiff", "deletefile", "replacefilecontent",
 ))  # fmt: skip
 _READ_OR_WRITE_TOOLS: Final = frozenset(("strreplaceeditor", "strreplacebasededittool"))
-"""Tools with several commands, of which only `view` does not modify the file."""
+"""Tools with several commands: all but `view` modify the file."""
 _PATH_ARGUMENTS: Final = ("path", "file_path", "filePath", "notebook_path", "target_file", "filename")
 _PATCH_LINES: Final = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+)$", re.MULTILINE)
 _PATCH_MARKER: Final = "*** Begin Patch"

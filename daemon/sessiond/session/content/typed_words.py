@@ -6,7 +6,7 @@ begins with a known heading. It counts as a program's where it stands on lines o
 element in the middle of a sentence, between code fences or without an end is what the person wrote. Titles, previews,
 searches, recalls and sessions that are written for another agent follow this one rule.
 
-The text is only read forward, whatever it holds: tags that never end cost no more than other text.
+The text is only read forward, with any content: tags that never end cost no more than other text.
 """
 
 import re

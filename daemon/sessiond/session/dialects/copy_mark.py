@@ -36,6 +36,6 @@ def origin_fields(value: object) -> dict[str, Any]:
 
 
 def untouched_copy_of(value: object, count: int) -> str | None:
-    """Return the session that a marked one with so many lines is a mere copy of; None if its agent went on with it."""
+    """Return the session that a marked one with so many lines is a mere copy of; None if its agent continued it."""
     lineage = lineage_of(fields.mapping(value))
     return lineage[-1].session_id if lineage and fields.mapping(value).get(_COUNT) == count else None

@@ -42,8 +42,8 @@ class Found:
 
     Attributes:
         start: The offset of its first byte.
-        end: The offset behind its last byte.
-        is_sure: False if it may also be a part of a record that is cut directly before or behind it.
+        end: The offset after its last byte.
+        is_sure: False if it may also be a part of a record that is cut directly before or after it.
     """
 
     start: int
@@ -56,7 +56,7 @@ class _Attempt:
     """The result of reading a record: where it ends, or where it is in error.
 
     Attributes:
-        end: The offset behind the record, or of the first error.
+        end: The offset after the record, or of the first error.
         is_whole: Whether it is a complete object.
         inner: The complete object inside that ends at the error.
         next: Where another record begins, if the error shows that: at the error, or at the end of a cut string.
@@ -93,7 +93,7 @@ def items(data: bytes, start: int, items_in: Callable[[bytes, bool], int]) -> It
 
     Args:
         data: The bytes of a document.
-        start: The offset behind the opening bracket of the array.
+        start: The offset after the opening bracket of the array.
         items_in: Returns how many items of the array a complete object seems to be. The second argument tells
             whether it is where an item must be. One that is cut seems to contain those behind it.
     """

@@ -75,7 +75,7 @@ def read(source: Source) -> Imported:
             linked.append(Linked(line, value, name, name_of(value, "parent_id", "parentId")))
     linked = without(
         without_repeats(linked, builder), pointers
-    )  # an entry that Go added hangs on the last line
+    )  # an entry that Go added is a child of the last line
     names = add_linked(builder, linked, lambda entry, names: _parts(entry, names, tools))
     last = newest(linked)
     builder.report.held_back_count += source.is_torn

@@ -1,4 +1,4 @@
-"""Leaves out of a session that another agent goes on with the text that its first agent added.
+"""Removes from a session that another agent continues the text that its first agent added.
 
 Instructions, lists of skills, reminders and the output of the agent's own commands are no words of the user, and they
 are wrong in another agent, which adds its own. Commands that the user ran, and their output, stay. A command to the

@@ -146,7 +146,7 @@ HOME: Final = frozenset(("pi",))
 
 
 class BuilderState(msgspec.Struct):
-    """The part of a builder that another one needs to go on behind the same lines: see `ImportBuilder.state`."""
+    """The part of a builder that another one needs to continue after the same lines: see `ImportBuilder.state`."""
 
     timestamp: str | None
     clock: str | None
@@ -189,13 +189,13 @@ class ImportBuilder:
         self._inherited: set[str] = set()
 
     def state(self) -> BuilderState:
-        """Return the state behind the entries that `finish` has returned."""
+        """Return the state after the entries that `finish` has returned."""
         return BuilderState(
             self.timestamp, self._clock, self.last, self._last_beside, self._taken, self._versions
         )
 
     def restore(self, state: BuilderState) -> None:
-        """Go on behind the entries of an earlier builder."""
+        """Continue after the entries of an earlier builder."""
         self.timestamp, self._clock, self.last = state.timestamp, state.clock, state.last
         self._last_beside, self._taken, self._versions = state.last_beside, state.taken, state.versions
 
@@ -264,7 +264,7 @@ class ImportBuilder:
         self.add_beside(line, "custom", data, name=name)
 
     def record_missing_history(self, line: SourceLine, source: str, count: int) -> None:
-        """Record that a fork begins with so many lines of another session, and that these were not found."""
+        """Record that a fork begins with a number of lines of another session, which were not found."""
         self.report.add_problem(line.number, MISSING_HISTORY.format(source=source))
         self.origin[origin.MISSING_HISTORY] = {"sessionId": source, "lineCount": count}
 

@@ -18,7 +18,7 @@ from sessiond.session.dialects.source import SourceLine
 class Linked:
     """A line that is an entry: its id in the source, and the parent that it names (None for a root).
 
-    `chain` tells lines apart that are written in turns, such as those of a sub-agent.
+    `chain` distinguishes lines that are written in turns, such as those of a sub-agent.
     """
 
     line: SourceLine

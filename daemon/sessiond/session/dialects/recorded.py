@@ -87,7 +87,7 @@ def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
         for offset in range(block.size):
             found.setdefault(theirs[block.a + offset][0], []).append(ours[block.b + offset][0])
     count = Counter(pair[0] for pair in theirs)
-    # The last recorded entry by the id of each entry of which everything was recorded.
+    # The last recorded entry by the id of each entry that was recorded completely.
     names = {
         entry_id: same[-1]
         for entry_id, same in found.items()

@@ -50,7 +50,7 @@ class SourceLine(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_inherited(self) -> bool:
-        """Whether it is a line of another file, with whose history this one goes on."""
+        """Whether it is a line of another file, whose history this one continues."""
         return self.number < 0
 
 
@@ -78,7 +78,7 @@ class Source:
 
     `modified` is the time of its last write (ISO 8601). `growing` is true while its program may still write, so a
     message at its end may be incomplete. `beside` is data from a file beside it (Claude Code: the call that a subagent
-    serves; Codex: the name in its index). `inherited` has lines of other files, which come behind the first line: the
+    serves; Codex: the name in its index). `inherited` has lines of other files, which follow the first line: the
     history that a fork does not repeat.
     """
 

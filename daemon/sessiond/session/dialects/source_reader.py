@@ -1,7 +1,7 @@
 """A reader that takes the lines of a file as they are written, a part at a time.
 
-Its state is plain data. A reader with the state of another one goes on where that one ended, so that the lines that are
-added to a file of any size are read alone, with the result of reading the whole file (decision 0036).
+Its state is plain data. A reader with the state of another one continues where that one ended, so that the lines
+that are added to a file of any size are read alone, with the result of reading the whole file (decision 0036).
 """
 
 from collections.abc import Callable, Iterable
@@ -28,8 +28,8 @@ class SourceReader(Protocol):
         """Return the session with the entries of the lines that were taken since the last call."""
 
     def state(self) -> bytes | None:
-        """Return the state behind the lines that were taken; None if no reader can go on there."""
+        """Return the state behind the lines that were taken; None if no reader can continue there."""
 
 
 NewReader: TypeAlias = Callable[[Source, bytes | None], SourceReader]
-"""Returns a reader of a source that goes on with a state; None if it begins."""
+"""Returns a reader of a source that continues with a state; a new reader for None."""

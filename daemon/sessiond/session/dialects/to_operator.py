@@ -313,7 +313,7 @@ def _block(block: dict[str, Any], losses: ConversionLosses) -> dict[str, Any] | 
 
 
 def _image(block: dict[str, Any]) -> str | None:
-    """Return an image as operator has it: base64, of which it finds the type by itself, or an address."""
+    """Return an image in the form of operator: base64 without a type, which operator detects, or an address."""
     if isinstance(block.get("data"), str) and isinstance(block.get("mimeType"), str):
         return str(block["data"])
     return image_url(block)

@@ -50,7 +50,7 @@ class _Calls:
     """By id, the calls of the last turn that used this id: ids are reused."""
     last: list[_PendingCall] = field(default_factory=list)
     unanswered: Turn | None = None
-    """The last turn, if it has calls and none of them has a result."""
+    """The last turn, if it has calls without results only."""
 
     def add_turn(self, turn: Turn, turns_before: int) -> None:
         self.by_turn[turn.source] = self.last = []
@@ -133,7 +133,7 @@ def _place(turn: Turn, placed: list[Turn], reasons: Reasons) -> None:
 
 
 def _is_continued(before: Turn | None, placed: Sequence[Turn], item: Turn) -> bool:
-    """Return whether a turn is a further part of the turn before it: calls that the same model made at once."""
+    """Return whether a turn is a further part of the turn before it: calls that the same model made together."""
     return (
         before is not None
         and bool(placed)

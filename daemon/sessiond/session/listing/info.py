@@ -71,7 +71,7 @@ def _first_prompt(tree: Tree, read: Read) -> str | None:
 
 
 def first_prompt_of(entries: Iterable[bytes]) -> str | None:
-    """Return the first prompt in user messages as lists show it; None if a person wrote none of them.
+    """Return the first prompt in user messages as lists show it; None if a person did not write any of them.
 
     A command to the program is shown if there is no other prompt.
     """

@@ -48,7 +48,7 @@ class _PathEnd:
     lifecycle: Lifecycle | None = None
     model: str | None = None  # of the last answer, if no change is after it
     changes: list[bytes] = field(default_factory=list)  # of models, the newest first
-    is_settled: bool = False  # a change sets the default model, whatever is before it
+    is_settled: bool = False  # a change sets the default model, regardless of earlier entries
 
     @property
     def needs_messages(self) -> bool:

@@ -28,5 +28,5 @@ def first_of_incomplete_batch(tree: Tree, read: Callable[[int, int], bytes]) -> 
 
 
 def incomplete_batch_reason(lines: int) -> str:
-    """Return the reason that is reported for an incomplete batch of which `lines` whole lines are in the log."""
+    """Return the reason that is reported for an incomplete batch with `lines` whole lines in the log."""
     return f"the last batch is incomplete after {lines} of its lines; it was never acknowledged"

@@ -15,7 +15,7 @@ MAX_NAME_LENGTH: Final = 128
 _MAX_ID_LENGTH: Final = 512
 _MAX_PATH_LENGTH: Final = 8192
 LINEAGE: Final = "lineage"
-"""The name of the sessions that a session goes on from, in the origin and in files that are written for agents."""
+"""The name of the sessions that a session continues, in the origin and in files that are written for agents."""
 HERE: Final = "sessiond"
 """Stands for the agent of a session that was read from none, in a lineage."""
 MISSING_HISTORY: Final = "missingHistory"

@@ -1,4 +1,4 @@
-"""Reads the bytes of a log into rows: whole blocks at once if nothing in them is irregular, else line by line.
+"""Reads the bytes of a log into rows: whole blocks in one step if they are regular, else line by line.
 
 No content makes reading fail; irregularities are reported in `problems` (decision 0009).
 """

@@ -14,7 +14,7 @@ from sessiond.session.tree.batches import MORE_FOLLOWS
 from sessiond.session.tree.lines import NotAnEntry, loads
 
 HASH_DIGITS: Final = 16
-"""Hexadecimal digits of the hash by which `sync/ids` tells lines apart."""
+"""Hexadecimal digits of the hash by which `sync/ids` distinguishes lines."""
 _MODULUS: Final = 1 << 256
 
 
@@ -41,7 +41,7 @@ def is_json(line: bytes) -> bool:
 def as_batch(lines: Iterable[bytes]) -> bytes:
     """Return comparable lines as one batch of a log: after a crash, all of them are present or none.
 
-    A line that does not end with its object cannot be marked, and is written as it is.
+    A line that does not end with its object cannot be marked, and is written unchanged.
     """
     *before, last = lines
     marked = [line[:-1] + MORE_FOLLOWS if line.endswith(b"}") else line for line in before]

@@ -174,7 +174,7 @@ def _line(digest: str, subject: tuple[str, str], value: object, timestamp: str, 
 
 
 def ancestry(parents: Iterable[dict[str, str | None]]) -> Callable[[str | None, str | None], bool]:
-    """Return the function `is_above` of `merge` for the parents of entries by id: those of the union of two copies."""
+    """Return the function `is_above` of `merge` for the parents of all entries of two copies, by id."""
     union: dict[str, str | None] = {}
     for some in parents:
         union |= some

@@ -94,7 +94,7 @@ class Outline:
             self._is_busy = False
 
     def moment(self, tree: Tree) -> TreeMoment:
-        """Return the newest state of which the outline includes all rows."""
+        """Return the newest state whose rows the outline all includes."""
         end, leaf = min(self.chains.rows, len(self.silent)), tree.leaf
         while leaf >= end:
             leaf = tree.parent(leaf)

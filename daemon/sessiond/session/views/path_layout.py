@@ -245,7 +245,7 @@ class _Lines:
                 yield Piece(row, row + 1, above, depth, indent + 1, first, first, is_folded=True)
 
     def _followed(self, fork: int, chain: int, end: int) -> int:
-        """Return the child of a fork with which its line goes on."""
+        """Return the child of a fork that continues its line."""
         if fork in self._path_chains:
             return self._chains.start(self._path_chains[fork])
         if self._path_ends.get(chain, NONE) > fork:
@@ -256,7 +256,7 @@ class _Lines:
         return self._chains.start(attached)
 
     def _newest_in_chain(self, chain: int, fork: int, end: int) -> int:
-        """Return the newest visible row below a fork that is in the fork's chain, or below a later row of it."""
+        """Return the newest visible row below a fork: in the fork's chain, or below a later row of the chain."""
         if chain not in self._newest_after:
             forks: list[int] = []
             at = self._chains.next_fork(self._chains.start(chain), end)
@@ -272,7 +272,7 @@ class _Lines:
         return self._newest_after[chain][fork]
 
     def _add_branches(self, fork: int, followed: int, found: list[int]) -> _Items:
-        """Add the first visible rows below the children of a fork that its line does not go on with."""
+        """Add the first visible rows below the children of a fork that do not continue its line."""
         for child in self._chains.children(fork):
             if child != followed:
                 yield from self._add_tops(child, found)

@@ -167,7 +167,7 @@ NOTHING: Final = Snapshot([], array("i", [0]), [], b"", {}, TreeMoment(0, NONE),
 
 
 class WatchedView:
-    """A view in the path layout, of which snapshots are taken.
+    """A view in the path layout, for snapshots.
 
     Args:
         filter: The filter that rows pass.

@@ -22,7 +22,7 @@ class CommitQueue:
         return len(self._batches)
 
     def add(self, batch: "QueuedBatch") -> None:
-        """Queue a batch behind all others."""
+        """Queue a batch after all others."""
         self._batches.append(batch)
         self.size += batch.size
         self.has_hurried = self.has_hurried or not batch.synced

@@ -49,7 +49,7 @@ class Descriptors:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more than the limit are open, because none of them can be closed at present."""
+        """Whether more files than the limit are open, because no file can be closed at present."""
         return len(self._open) > self.limit
 
     def open(self, call: Callable[[], int]) -> int:

@@ -150,7 +150,7 @@ class KnownFile:
 
     @property
     def must_sync_soon(self) -> bool:
-        """Whether so many files have descriptors that this one is to be synced, so that its own can be closed."""
+        """Whether too many files have descriptors, so that this one must be synced and its descriptor closed."""
         return self._descriptors.is_exceeded
 
     def regain(self) -> None:

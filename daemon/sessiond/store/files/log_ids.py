@@ -37,7 +37,7 @@ COVER_AT_ONCE: Final = 1024 * 1024
 COVER_IN_A_STEP: Final = 32 * 1024 * 1024
 """Bytes that are added to a checksum while appends wait: for about 20 ms."""
 BOOT_ID: Final = "/proc/sys/kernel/random/boot_id"
-"""The file in which the system tells one boot from the others."""
+"""The file in which the system identifies the current boot."""
 RACY_NS: Final = 50_000_000
 """Nanoseconds. A file that was changed more recently may be changed again without a difference in its times."""
 _SLICE: Final = 256 * 1024

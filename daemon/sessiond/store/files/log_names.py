@@ -23,7 +23,7 @@ _SETTLED_NS: Final = 100_000_000
 SHORT_LOOK_SECONDS: Final = 0.002
 """A look that took longer is not repeated for each new log."""
 REST_FACTOR: Final = 10
-"""For so many times as long as it took."""
+"""As a multiple of the time that it took."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class LogNames:
 
     def _look(self) -> None:
         began = time.monotonic()
-        self._added.clear()  # their files are there
+        self._added.clear()  # their files exist
         self._update()
         took = time.monotonic() - began
         self._next_look = began + took * (1 + REST_FACTOR) if took > SHORT_LOOK_SECONDS else began

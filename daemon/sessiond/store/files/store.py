@@ -143,7 +143,7 @@ class FileStore(TerminalFiles, SoleDaemon):
         try:
             stamp = await asyncio.shield(adding)
         except asyncio.CancelledError:
-            await asyncio.wait([adding])  # so that whoever adds the session next finds the whole log
+            await asyncio.wait([adding])  # so that the next program that adds the session finds the whole log
             raise
         return AddedLog(str(path), str(path), stamp)
 

@@ -74,7 +74,7 @@ class FolderWatch:
                 continue
             try:
                 self._watch(there)
-            except Exception as error:  # whatever it is, another watch can begin
+            except Exception as error:  # after any error, another watch can begin
                 is_expected = isinstance(error, OSError | RuntimeError)
                 log.warning("cannot watch folders, so they are polled: %s", error, exc_info=not is_expected)
                 self._since = None

@@ -39,7 +39,7 @@ async def insert_lines(connection: Connection, key: int, lines: Sequence[bytes])
 async def change_lines(
     requests: DatabaseRequests, session: SharedSession, alter: Alter, *, log_id: str | None = None
 ) -> None:
-    """Change lines in the database by `alter`, in a transaction in which nobody adds any.
+    """Change lines in the database by `alter`, in a transaction in which no daemon adds lines.
 
     Raises:
         LogMoved: Other lines came first. Nothing was changed.

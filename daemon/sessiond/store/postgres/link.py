@@ -91,7 +91,7 @@ class Link:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Connect, and keep the link from then on. If the server is out of reach, this goes on in the background.
+        """Connect, and keep the link from then on. If that fails, the attempts continue in the background.
 
         Raises:
             StorageFailed: The tables of the database are not usable by this program.
@@ -141,7 +141,7 @@ class Link:
         self._wake.set()
 
     async def until_up(self, seconds: float) -> bool:
-        """Wait until the server is in reach, at most so many seconds. Return whether it is."""
+        """Wait until the server can be reached, for a limited number of seconds. Return whether it can."""
         until = time.monotonic() + seconds
         while self.error is not None and (left := until - time.monotonic()) > 0:
             with suppress(TimeoutError):

@@ -193,7 +193,7 @@ class MirrorFolder:
         return mirror, position
 
     def position(self, session_id: str, key: int | None = None) -> MirrorPosition | None:
-        """Return the stored position of a session, of any key if it is not given; None if there is none."""
+        """Return the stored position of a session with this key, or with any key by default; None if there is none."""
         found = self._folder.glob(f"{_name(session_id)}-{'*' if key is None else key}{_POSITION}")
         for path in found:
             with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):

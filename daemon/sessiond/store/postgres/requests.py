@@ -36,7 +36,7 @@ Work: TypeAlias = Callable[[Connection], Awaitable[T]]
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop that can close all its connections at once.
+    """An event loop that can close all its connections in one call.
 
     The driver ends a connection with TLS gracefully when its login is refused, which takes longer than this loop may
     have left.
@@ -98,7 +98,7 @@ class DatabaseRequests:
         return asyncio.run_coroutine_threadsafe(self._read(work), self._loop).result()
 
     def disconnect(self) -> None:
-        """Close all connections at once. Requests that wait for them are sent again or fail."""
+        """Close all connections. Requests that wait for them are sent again or fail."""
         self._loop.call_soon_threadsafe(self._terminate)
 
     async def close(self) -> None:

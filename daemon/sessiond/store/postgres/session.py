@@ -129,8 +129,8 @@ async def begin_another_log(connection: Connection, key: int, epoch: int) -> Non
 async def catch_up(connection: Connection, session: SharedSession) -> None:
     """Add the lines of the database that are not in the mirror.
 
-    Several tasks may do so at the same time. While the session is busy nothing is added: whoever made it busy adds
-    what is missing afterwards.
+    Several tasks may do so at the same time. While the session is busy nothing is added: the task that made it
+    busy adds what is missing afterwards.
 
     Raises the errors of the driver.
     """

@@ -284,7 +284,7 @@ class OpenDatabaseSessions:
 async def _fill(
     connection: Connection, mirror: Mirror, session_id: str, key: int, position: MirrorPosition | None
 ) -> _Filled:
-    """Add the lines of the database to a mirror that nobody else uses. Keep what it has at its position."""
+    """Add the lines of the database to a mirror that no other task uses. Keep its content up to its position."""
     while True:
         count = page_lines(mirror.seq, mirror.size) if mirror.seq else 500
         first = mirror.seq

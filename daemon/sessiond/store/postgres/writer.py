@@ -59,7 +59,7 @@ class GroupShare:
         return sum(batch.size for batch in self.batches)
 
     def fail(self, error: Exception) -> None:
-        """Fail the batches, and those that wait behind them."""
+        """Fail the batches, and those that wait after them."""
         self.is_done = True
         self.log.fail(self.batches, error)
 

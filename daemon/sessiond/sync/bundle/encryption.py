@@ -49,7 +49,7 @@ class DecryptionKeys:
 
     Attributes:
         identities: Names of files with identities of age or a private key of ssh.
-        ask: Asks for the passphrase; None if nobody can be asked.
+        ask: Asks for the passphrase; None if no user can be asked.
     """
 
     identities: Sequence[str] = ()

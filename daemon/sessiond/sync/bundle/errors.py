@@ -109,7 +109,7 @@ class FileExistsAlreadyError(BundleError):
 
 
 class UnusableFileError(BundleError):
-    """Raised when the system refuses to read or to write a file. No file stays behind."""
+    """Raised when the system refuses to read or to write a file. No file remains."""
 
     sentence = "{path} cannot be {done}: {reason}."
 

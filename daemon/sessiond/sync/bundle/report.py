@@ -41,7 +41,7 @@ class WrittenReport(msgspec.Struct, rename="camel"):
 
 
 class RestoredFile(msgspec.Struct, rename="camel", frozen=True):
-    """A file of a backup beside the sessions: `kept` means that another one is in its place and was left as it is."""
+    """A file of a backup beside the sessions: `kept` means that another file is in its place and is unchanged."""
 
     path: str
     outcome: Literal["created", "unchanged", "kept"]

@@ -1,4 +1,4 @@
-"""Writes sessions of a daemon to a bundle, while clients go on writing to them: `bundle` and `backup`."""
+"""Writes sessions of a daemon to a bundle, while clients continue to write to them: `bundle` and `backup`."""
 
 import asyncio
 import contextlib
@@ -53,7 +53,7 @@ async def write_bundle(
 ) -> WrittenReport:  # fmt: skip
     """Write the chosen sessions of a daemon to a file.
 
-    Each session is written as it is at one moment. Entries that are appended afterwards are not in the file.
+    Each session is written in its state at one moment. Entries that are appended afterwards are not in the file.
 
     Args:
         here: The daemon.
@@ -64,7 +64,7 @@ async def write_bundle(
         files: Returns further members: their names and contents.
 
     Raises:
-        BundleError: The file exists, or cannot be written, or no session is chosen. No file stays behind.
+        BundleError: The file exists, or cannot be written, or no session is chosen. No file remains.
         RpcError: The daemon refused what every session needs.
         DisconnectedError: The connection was lost.
     """
