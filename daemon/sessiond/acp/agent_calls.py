@@ -1,4 +1,4 @@
-"""Requests to the agent, of clients and of the proxy, and the way of each response back to where it is awaited."""
+"""Requests to the agent, of clients and of the proxy, and the delivery of each response to the code that awaits it."""
 
 import asyncio
 import secrets
@@ -60,7 +60,7 @@ class AgentCalls:
             client: The client.
             envelope: The request.
             line: Its line.
-            on_response: Receives the response, and sends one to the client. Default: the response is forwarded.
+            on_response: Receives the response, and responds to the client. Default: the response is forwarded.
         """
         assert envelope.id is not UNSET
         if client.is_editor:

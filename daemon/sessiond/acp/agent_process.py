@@ -11,7 +11,7 @@ from sessiond.acp.errors import AgentNotStarted
 from sessiond.acp.streams import READ_BYTES, LinePeer
 
 WATCHDOG: Final = ("/bin/sh", "-c", 'read -r _; kill -s KILL -- "-$1"', "sh")
-"""Kills a process group when its input ends, which happens however the process at the other end ends.
+"""Kills a process group when its input ends. The input ends when the process at the other end ends for any reason.
 
 dash takes `--` only after `-s`.
 """

@@ -17,7 +17,7 @@ from sessiond.acp.streams import LinePeer
 
 PERMISSION: Final = "session/request_permission"
 RESOLVED: Final = "session/permission_resolved"
-"""Tells the other clients that one has answered; the name is that of the proposal for `session/attach`."""
+"""Informs the other clients that a client has answered; the proposal for `session/attach` has this name."""
 
 
 class AgentRequests:
@@ -27,7 +27,7 @@ class AgentRequests:
         agent: The agent.
         editor: The client that receives the requests that concern no running session.
         sessions: The sessions.
-        calls: The requests in the other direction, whose ids are used for those that attached clients receive.
+        calls: The requests to the agent. Their ids are also used for requests to attached clients.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class AgentRequests:
         self._agent.send(line if client.is_editor else jsonrpc.with_id(line, asked.id))
 
     def abandon(self, client: AcpClient, session: RunningSession) -> None:
-        """Answer the requests with an error that only a client that has left could have answered."""
+        """Answer requests with an error if only a client that has disconnected could have answered them."""
         for asked in client.asked.values():
             others = [other for other in asked.clients if other is not client and other in session.clients]
             if not asked.is_answered and not others:

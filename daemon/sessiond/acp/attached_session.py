@@ -1,4 +1,4 @@
-"""A session that runs in another process: its lines go over that process's socket, and pass unchanged."""
+"""A session that runs in another process: its lines pass unchanged over the socket of that process."""
 
 import contextlib
 from typing import Any, Final
@@ -20,7 +20,7 @@ class AttachedSession:
     Attributes:
         id: The id of the session.
         cwd: Its folder, as the editor named it.
-        asked: The keys of the ids of requests that came from there and are not answered.
+        asked: The keys of the ids of requests from the other process that are not answered.
     """
 
     def __init__(self, session_id: str, cwd: str | None, peer: LinePeer, editor: AcpClient) -> None:
@@ -32,15 +32,15 @@ class AttachedSession:
         self._sent: dict[bytes, Raw] = {}
 
     async def attach(self, policy: str, role: str | None, capabilities: Any) -> dict[str, Raw] | None:
-        """Attach, and pass on what is shown of the past.
+        """Attach, and pass on the earlier messages that are shown.
 
         Args:
-            policy: The part of it that is shown: `full`, `pending_only` or `none`.
+            policy: The part of the earlier messages that is shown: `full`, `pending_only` or `none`.
             role: `observer`, or anything else for a controller.
             capabilities: The capabilities of the editor.
 
         Returns:
-            The result; None if the process takes no client any more.
+            The result; None if the process accepts no clients any more.
         """
         params = {
             "sessionId": self.id,
@@ -49,7 +49,7 @@ class AttachedSession:
             "clientCapabilities": capabilities,
         }
         self._peer.send(jsonrpc.request(_ATTACH_ID, "session/attach", params))
-        with contextlib.suppress(UnreadableLine):  # the start of a line is what a killed process leaves
+        with contextlib.suppress(UnreadableLine):  # a killed process leaves the start of a line
             while (line := await self._peer.read()) is not None:
                 envelope = jsonrpc.decode(line)
                 if envelope.method is UNSET and envelope.result is not UNSET:

@@ -1,7 +1,7 @@
-"""Several clients on one running session: how a client attaches, on the side of the process that runs the session.
+"""Several clients on one running session, in the process that runs the session.
 
 The names are those of the proposal for `session/attach` (https://github.com/agentclientprotocol/agent-client-protocol/pull/533):
-a client attaches as controller or observer, and `historyPolicy` says what it is shown of the past.
+a client attaches as controller or observer, and `historyPolicy` selects the earlier messages that it is shown.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class Attaching:
         self._proxy = proxy
 
     async def serve(self, session_id: str, peer: LinePeer) -> None:
-        """Serve a client on a connection of its own, to its end."""
+        """Serve a client on its connection until the connection ends."""
         session = self._proxy.sessions.get(session_id)
         try:
             envelope = await _first(peer)
@@ -56,7 +56,7 @@ class Attaching:
             peer.close()
 
     async def _show(self, session: RunningSession, client: AcpClient, policy: str) -> None:
-        """Show a client the past, and all that follows without a gap."""
+        """Show a client the earlier messages, and then all later ones without a gap."""
         recorder_state = session.recording.state()
         client.held = []
         session.clients.append(client)
@@ -85,7 +85,7 @@ class Attaching:
                 if error.kind != "entryNotFound" or asyncio.get_running_loop().time() > deadline:
                     self._proxy.report(f"An attached client does not see the past: {error}")
                     return []
-                await asyncio.sleep(0.02)  # the last entries are on their way
+                await asyncio.sleep(0.02)  # the last entries are being sent to the daemon
             except UNAVAILABLE as error:
                 self._proxy.report(f"An attached client does not see the past: {error}")
                 return []

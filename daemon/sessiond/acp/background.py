@@ -16,7 +16,7 @@ class BackgroundWork:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Awaitable[None]) -> None:
-        """Do something beside the loops."""
+        """Run work in a task beside the loops."""
 
         async def run() -> None:
             await work

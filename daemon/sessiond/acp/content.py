@@ -61,7 +61,7 @@ def result_blocks(content: Any, raw_output: Any) -> list[Json]:
 
     Args:
         content: The member `content` of the call: contents, diffs and terminals.
-        raw_output: The member `rawOutput`, which counts if there is no content.
+        raw_output: The member `rawOutput`, which is used if there is no content.
     """
     found: list[Json] = []
     for item in fields.items(content):

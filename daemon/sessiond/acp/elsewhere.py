@@ -33,7 +33,7 @@ class SessionsElsewhere:
         self._stored = stored
         self._recover = recover
         self._left: dict[str, str | None] = {}
-        """Sessions whose process has ended, with their folders: the next prompt starts them here."""
+        """Sessions whose process has ended, with their folders. The next prompt starts them in this process."""
 
     async def attach(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
         """Take `session/attach`."""
@@ -44,7 +44,7 @@ class SessionsElsewhere:
     async def _attached_or_started(
         self, client: AcpClient, envelope: Envelope, line: bytes, policy: str
     ) -> None:
-        """Attach to a session. One that runs nowhere is started here."""
+        """Attach to a session. A session that runs in no process is started here."""
         session_id = jsonrpc.session_id_of(envelope)
         if session_id is None:
             client.fail(envelope.request_id, jsonrpc.INVALID_PARAMS, "sessionId is missing.")
@@ -62,7 +62,7 @@ class SessionsElsewhere:
         return True
 
     async def attach_to(self, client: AcpClient, envelope: Envelope, session_id: str, policy: str) -> bool:
-        """Attach to a session that runs in another process. Returns False if it runs in none: it is then claimed."""
+        """Attach to a session that runs in another process. If none runs it, claims it and returns False."""
         role = fields.text(jsonrpc.mapping(envelope.params).get("role"))
         result = await self._attached_to(client, session_id, jsonrpc.cwd_of(envelope), policy, role)
         if result is None:
@@ -110,7 +110,7 @@ class SessionsElsewhere:
         return True
 
     async def _prompt_left(self, client: AcpClient, envelope: Envelope, line: bytes, session_id: str) -> None:
-        """Go on with a session whose process has ended: here, or in the process that has done so first."""
+        """Continue a session whose process has ended: here, or in another process that continues it already."""
         cwd = self._left.pop(session_id)
         try:
             if await self._attached_to(client, session_id, cwd, "none") is not None:

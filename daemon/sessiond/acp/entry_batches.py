@@ -1,4 +1,4 @@
-"""Entries on their way to the daemon: how many go into one request, and what happens if an id is used."""
+"""Sends entries to the daemon: divides them into requests, and renames entries whose id is used."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,7 +16,7 @@ MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 async def append_renamed(
     store: RecordedSessions, session_id: str, batch: list[Json], renamed: dict[str, str]
 ) -> None:
-    """Append entries. One whose id is used for something else gets another id. Raises `UNAVAILABLE`.
+    """Append entries. An entry whose id belongs to another entry gets another id. Raises `UNAVAILABLE`.
 
     Args:
         store: The sessions in the daemon.
@@ -35,7 +35,7 @@ async def append_renamed(
                 raise
             own = draft["id"]
             renamed[own] = (
-                f"{own[:50]}-{fields.digest(own, str(draft['parentId']))[:8]}"  # the same in a repeat
+                f"{own[:50]}-{fields.digest(own, str(draft['parentId']))[:8]}"  # the same id in a repetition
             )
         else:
             return

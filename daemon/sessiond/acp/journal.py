@@ -48,7 +48,7 @@ class TurnJournal:
             view = view[os.write(self._file, view) :]
 
     def clear(self) -> None:
-        """Drop all messages: the daemon has them."""
+        """Drop all messages, because the daemon has them."""
         if not self._is_empty:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, 0)
@@ -66,7 +66,7 @@ class Orphan:
     """A journal whose process has ended. It is locked until `done` or `leave` is called.
 
     Attributes:
-        records: Its messages: pairs of a kind and JSON. A torn last one is left out.
+        records: Its messages: pairs of a kind and JSON. A torn last message is left out.
     """
 
     def __init__(self, path: str, file: int) -> None:

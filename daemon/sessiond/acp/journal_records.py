@@ -1,4 +1,4 @@
-"""The records of a journal: which session and which place they are of, and what a recorder makes of each."""
+"""The records of a journal: their session, their place, and their effect on a recorder."""
 
 import msgspec
 from msgspec import Raw
@@ -25,11 +25,11 @@ class JournalTurn(msgspec.Struct, rename="camel"):
     model: str | None = None
     counts_usage: bool = True
     is_placed: bool = True
-    """Whether the parent is known: the daemon could be asked for the leaf."""
+    """Whether the parent is known, because the daemon returned the leaf."""
 
 
 def apply(recorder: SessionRecorder, kind: str, raw: Raw) -> None:
-    """Have a recorder take a message of a journal."""
+    """Pass a message of a journal to a recorder."""
     match kind:
         case "prompt":
             recorder.prompt(jsonrpc.mapping(raw))

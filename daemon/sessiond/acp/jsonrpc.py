@@ -1,6 +1,6 @@
-"""Lines of JSON-RPC, decoded beside their bytes: what a line is, and the few lines that are written here.
+"""Lines of JSON-RPC, decoded without losing their bytes, and the few lines that the proxy writes itself.
 
-A line that only passes is never encoded again. Where one member must differ (an id, the id of a session), the other
+A forwarded line is never encoded again. If one member must differ (an id, the id of a session), the other
 members keep their bytes.
 """
 
@@ -27,7 +27,7 @@ _NULL: Final = Raw(b"null")
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The members of a message that say what it is. Each is absent, or as its sender wrote it."""
+    """The members of a message that determine its kind. Each is absent, or as its sender wrote it."""
 
     id: Raw | UnsetType = UNSET
     method: str | UnsetType = UNSET

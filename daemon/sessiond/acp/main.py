@@ -59,7 +59,7 @@ async def _run_for(editor: LinePeer, recorded: RecordedAgent, command: Sequence[
         proxy = Proxy(agent, AcpClient(editor, is_editor=True), store, journals, _report)
         stored = StoredStarts(proxy)
         AcpMethods(proxy, stored, SessionsElsewhere(proxy, stored, lambda: recover_all(journals, _report)))
-        with contextlib.suppress(UnsafeFolderError):  # without the folder, a session has one client only
+        with contextlib.suppress(UnsafeFolderError):  # without the folder, only one client can use a session
             make_private(locations.runtime)
             shared = SharedSessions(locations.runtime, recorded.name, Attaching(proxy).serve)
             shared.tidy()

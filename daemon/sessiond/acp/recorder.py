@@ -1,8 +1,8 @@
 """Converts the messages of a session to entries: prompts, answers, tool calls, permissions and plans.
 
-The entries and their ids follow from the messages alone, so messages that are read again give the same entries, and
+The entries and their ids depend only on the messages, so messages that are read again give the same entries, and
 the daemon stores no entry twice. Only the pieces of a text that is still being written depend on the time at which
-they are taken; they are beside the path, which continues with the whole text (decision 0049).
+they are taken. These pieces are not on the path, which continues with the whole text (decision 0049).
 """
 
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class _OpenText:
 
 
 class SessionRecorder:
-    """Makes the entries of one session. `drafts` has those that were not taken yet.
+    """Makes the entries of one session. `drafts` has the entries that were not taken yet.
 
     Args:
         agent: The name of the agent.
@@ -66,7 +66,7 @@ class SessionRecorder:
         self.model = model
         self.takes_titles = True
         self.counts_usage = True
-        """Whether the tokens of a turn are stored. If not, they count from the agent's own file."""
+        """Whether the tokens of a turn are stored. If not, the agent's own file has them."""
         self.drafts: list[Json] = []
         self.in_turn = False
         self.parent_id = parent_id
@@ -74,7 +74,7 @@ class SessionRecorder:
         self.begin(key)
 
     def begin(self, key: str) -> None:
-        """Forget all but the place, as a recorder that begins here. No turn is open, and no text is being written."""
+        """Forget everything except the place, like a new recorder. No turn is open, and no text is being written."""
         self.key = key
         self._count = 0
         self._chunks = 0
@@ -155,7 +155,7 @@ class SessionRecorder:
         self._custom(PERMISSION_TYPE, asked)
 
     def ended(self, result: Json | None, error: Any = None) -> None:
-        """Take the end of a turn: the result of its prompt, or why there is none."""
+        """Take the end of a turn: the result of its prompt, or the reason why it has no result."""
         stop = "error" if result is None else fields.as_text(result.get("stopReason")) or "end_turn"
         usage = None if result is None else _usage_in(result)
         self.model = _model_in(result or {}) or self.model
@@ -187,7 +187,7 @@ class SessionRecorder:
                 self._call(call)
 
     def chunk(self) -> None:
-        """Make an entry of what was written since the last one of the text that is being written."""
+        """Make an entry of the new part of the text that is being written, since its last entry."""
         text = self._text
         if text is None or text.taken == len(text.parts):
             return
@@ -261,7 +261,7 @@ class SessionRecorder:
         self._add("custom", {"customType": custom_type, "data": data})
 
     def _add(self, type: str, payload: Json, own_id: str | None = None) -> None:
-        """Add an entry below the last one. It has the agent's own id if that can be one and is not used."""
+        """Add an entry below the last one. It has the agent's own id if that is valid and not used."""
         self._count += 1
         is_own = own_id is not None and own_id not in self._used and entries.valid_entry_id(own_id)
         entry_id = own_id if is_own and own_id is not None else f"{self.key}-{self._count}"
@@ -271,7 +271,7 @@ class SessionRecorder:
 
 
 def _usage_in(result: Json) -> Json | None:
-    """Return the tokens of a turn with the names of ACP; Gemini CLI has its own."""
+    """Return the tokens of a turn with the names of ACP; Gemini CLI has other names."""
     if fields.mapping(result.get("usage")):
         return fields.mapping(result["usage"])
     quota = fields.mapping(fields.mapping(result.get("_meta")).get("quota"))

@@ -88,11 +88,11 @@ class SessionRecording:
 
     @property
     def has_begun(self) -> bool:
-        """Whether anything of the session is recorded."""
+        """Whether any message of the session is recorded."""
         return self._recorder is not None
 
     def state(self) -> RecordingState:
-        """Return what is recorded at this moment."""
+        """Return the present state of the recording."""
         if self._recorder is None:
             return RecordingState(UNSET, [])
         return RecordingState(self._recorder.parent_id, self._recorder.open_updates())
@@ -224,7 +224,7 @@ class SessionRecording:
             self._stored.set()
 
     def _forget(self) -> None:
-        """Clear the journal: the daemon has all of it. A recorder that begins here makes what follows."""
+        """Clear the journal, because the daemon has all of it. A recorder that begins here makes the next entries."""
         assert self._recorder is not None
         if self._journal is not None:
             self._journal.clear()
@@ -249,7 +249,7 @@ class SessionRecording:
         await append_renamed(self._store, self._session_id, batch, self._renamed)
 
     def _fail(self, error: Exception) -> None:
-        """Report once that entries cannot be stored. The journal then keeps what follows."""
+        """Report once that entries cannot be stored. The journal then keeps the later messages."""
         if not self._is_behind:
             self._is_behind = True
             self._report(str(NotStored(self.native_id, str(error), self._journals)))

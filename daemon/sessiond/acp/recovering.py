@@ -1,4 +1,4 @@
-"""Stores what proxies that were killed have left in their journals."""
+"""Stores the messages that killed proxies have left in their journals."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from sessiond.protocol import types as t
 
 
 async def recover_all(folder: str, report: Callable[[str], None]) -> None:
-    """Store what earlier proxies could not store.
+    """Store the messages that earlier proxies could not store.
 
     Args:
         folder: The folder of journals.
@@ -33,7 +33,7 @@ async def recover_all(folder: str, report: Callable[[str], None]) -> None:
 
 
 async def recover(orphan: Orphan, stores: Callable[[RecordedAgent], RecordedSessions]) -> None:
-    """Store what a proxy that was killed had not stored yet. Raises `UNAVAILABLE`.
+    """Store the messages of a killed proxy that were not stored yet. Raises `UNAVAILABLE`.
 
     Args:
         orphan: Its journal.

@@ -1,4 +1,4 @@
-"""Stored entries as the updates with which an agent replays a session, and as a text for an agent that knows none."""
+"""Stored entries as the updates of a replay of the session, and as a text for an agent without this session."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

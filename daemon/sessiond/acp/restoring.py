@@ -31,7 +31,7 @@ class StoredStarts:
         self._agent: Agent | None = AGENTS.get(proxy.store.agent.name)
 
     async def before_load(self, session_id: str) -> None:
-        """Do what the agent needs before a load: one of them overwrites the file that it loads."""
+        """Prepare the agent for a load: one agent overwrites the file that it loads."""
         if self._agent is not None and self._agent.before_load is not None:
             await asyncio.to_thread(self._agent.before_load, session_id, os.environ)
 
@@ -39,7 +39,7 @@ class StoredStarts:
         self, client: AcpClient, envelope: Envelope, session_id: str, *, replays: bool, refusal: Any = UNSET,
         line: bytes = b"",
     ) -> None:  # fmt: skip
-        """Go on with a stored session that the agent cannot load, or with one that runs here already.
+        """Continue a stored session that the agent cannot load, or a session that runs here already.
 
         Args:
             client: The client.

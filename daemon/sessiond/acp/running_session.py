@@ -20,7 +20,7 @@ SPOKEN: Final = (
 )  # fmt: skip
 """Updates that are part of the conversation."""
 LATEST: Final = ("available_commands_update", "current_mode_update", "config_option_update")
-"""Updates of which the latest one is sent to a client that attaches later."""
+"""Updates whose latest one is sent to a client that attaches later."""
 
 
 @dataclass(eq=False, slots=True)
@@ -68,7 +68,7 @@ class AcpClient:
     held_bytes: int = 0
 
     def can(self, method: str) -> bool:
-        """Return whether it can answer a request of the agent."""
+        """Return whether the client can answer a request of the agent."""
         if self.is_editor or not method.startswith(("fs/", "terminal/")):
             return True
         if method.startswith("terminal/"):
@@ -138,5 +138,5 @@ class RunningSession:
     replayed_at: float = 0.0
 
     def begin_replay(self, replay: Literal["shown", "hidden"] | None) -> None:
-        """Take what the agent says before the next prompt as a replay, or not."""
+        """Set whether messages of the agent before the next prompt are a replay."""
         self.replay, self.replayed_at = replay, time.monotonic()

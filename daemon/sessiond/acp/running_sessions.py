@@ -116,7 +116,7 @@ class RunningSessions:
             self.shared.release(session_id)
 
     async def close(self) -> None:
-        """End all recordings. Only then may another process run the sessions."""
+        """End all recordings. After that, another process may run the sessions."""
         for session in self:
             await session.recording.close(FLUSH_SECONDS)
         if self.shared is not None:

@@ -179,7 +179,7 @@ class AcpMethods:
         running = self._proxy.sessions.get(source)
         params = jsonrpc.mapping(envelope.params)
         try:
-            if running is not None and not running.recording.has_begun:  # nothing was said yet
+            if running is not None and not running.recording.has_begun:  # the session has no messages yet
                 fork = await self._stored.start_new({"cwd": running.recording.cwd, **params})
             else:
                 stored = await self._proxy.store.require(source)

@@ -18,7 +18,7 @@ from sessiond.session.content import fields
 _PREFIX: Final = "acp-"
 _LOCK: Final = ".lock"
 _DIGITS: Final = 9
-"""Digits of the digest in a name: the path must not be longer than that of the daemon's socket."""
+"""Digits of the digest in a name. The path must not be longer than that of the daemon's socket."""
 CONNECT_SECONDS: Final = 5.0
 """Time that a process has between taking the lock and listening."""
 
@@ -48,7 +48,7 @@ class SharedSessions:
         try:
             file = _locked(self._path(session_id) + _LOCK)
         except OSError:
-            return True  # without a runtime folder, nothing is shared
+            return True  # without a runtime folder, no session is shared
         if file is None:
             return False
         self._locks[session_id] = file
@@ -84,7 +84,7 @@ class SharedSessions:
                 server.close()
 
     def release(self, session_id: str) -> None:
-        """Take no more clients, and give the lock back."""
+        """Stop accepting clients, and release the lock."""
         path = self._path(session_id)
         if (server := self._servers.pop(session_id, None)) is not None:
             server.close()
@@ -126,7 +126,7 @@ def _locked(path: str) -> int | None:
             return None
         if _is_at(file, path):
             return file
-        os.close(file)  # its last owner has removed it meanwhile
+        os.close(file)  # its last owner has removed the file meanwhile
 
 
 def _is_at(file: int, path: str) -> bool:

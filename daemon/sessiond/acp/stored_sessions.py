@@ -1,4 +1,4 @@
-"""The sessions of one agent in the daemon: which session is which of the agent's, and what is stored of it.
+"""The sessions of one agent in the daemon: finds the stored session of an agent's session, and its content.
 
 A session of an agent has one session here, whether this proxy records it or its files are followed: both derive the
 id in the same way, and name the same origin (decision 0049).
@@ -71,7 +71,7 @@ class RecordedAgent:
 
 
 class RecordedSessions:
-    """The sessions of one agent in the daemon. The connection is made with the first request, and made again."""
+    """The sessions of one agent in the daemon. The connection is made, and made again, on demand."""
 
     def __init__(self, agent: RecordedAgent) -> None:
         self.agent = agent
@@ -99,7 +99,7 @@ class RecordedSessions:
             return False
 
     async def find(self, native_id: str) -> t.SessionInfo | None:
-        """Return the session that has the agent's session with this id as its origin. Raises `UNAVAILABLE`."""
+        """Return the session whose origin is the agent's session with this id. Raises `UNAVAILABLE`."""
         for session_id in session_ids(self.agent.dialect, native_id):
             found = await self._info(session_id)
             if found is not None and self._is_of(found, native_id):
@@ -149,7 +149,7 @@ class RecordedSessions:
     async def copy(self, source_id: str, native_id: str, cwd: str) -> None:
         """Begin the session of an agent's session with the path of another one. Raises `UNAVAILABLE`.
 
-        Nothing is done if the other one is not stored, or the session is there already.
+        Nothing is done if the other one is not stored, or the session exists already.
 
         Args:
             source_id: The agent's id of the other session.

@@ -11,12 +11,12 @@ from sessiond.acp.errors import LineTooLong
 from sessiond.client import forward
 
 MAX_LINE_BYTES: Final = 64 * 1024 * 1024
-"""Limit of one line. ACP has none; images and files of editors are well below."""
+"""Limit of one line. ACP has no limit; images and files of editors are much smaller."""
 READ_BYTES: Final = 256 * 1024
 """Bytes of one read. A stream holds twice as many before its sender has to wait."""
 _LAST_SECONDS: Final = 2.0
 MAX_UNREAD_BYTES: Final = 1024 * 1024
-"""The maximum number of bytes that wait for a peer to read them. Above it, the program that sends more is not read."""
+"""The maximum number of bytes that wait for a peer to read them. Above it, the sending program is not read."""
 
 
 class LinePeer:
@@ -56,7 +56,7 @@ class LinePeer:
         return line
 
     def send(self, line: bytes) -> None:
-        """Send a line. A peer that has gone receives nothing."""
+        """Send a line. A line to a closed peer is dropped."""
         if not self._writer.is_closing():
             self._writer.write(line)
 
@@ -71,14 +71,14 @@ class LinePeer:
         return self._writer.transport.get_write_buffer_size()
 
     def close(self) -> None:
-        """End the connection after what was sent."""
+        """End the connection after the sent lines are written."""
         with contextlib.suppress(OSError):
             self._writer.close()
 
 
 @contextlib.asynccontextmanager
 async def standard_streams() -> AsyncIterator[LinePeer]:
-    """Connect standard input and output as the editor. At the end, what was sent is written if it still reads.
+    """Connect standard input and output as the editor. At the end, sent lines are written if the editor still reads.
 
     A thread copies, so that files, pipes and terminals work alike.
     """

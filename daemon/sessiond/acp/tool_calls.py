@@ -26,7 +26,7 @@ class RecordedCall:
     has_result: bool = False
 
     def merge(self, update: Json) -> None:
-        """Take the members that a message has."""
+        """Update the members from a message."""
         meta = {**fields.mapping(self.known.get("_meta")), **fields.mapping(update.get("_meta"))}
         self.known |= {
             name: value for name, value in update.items() if value is not None and name != "sessionUpdate"
@@ -36,7 +36,7 @@ class RecordedCall:
 
     @property
     def has_input(self) -> bool:
-        """Whether its input is there; some agents send an empty one first."""
+        """Whether its input has arrived; some agents send an empty input first."""
         return self.known.get("rawInput") not in (None, {}, "")
 
     @property

@@ -115,7 +115,7 @@ async def _replay_ended(session: RunningSession) -> None:
 
 
 def _show_prompt(session: RunningSession, prompt: QueuedPrompt) -> None:
-    """Show the other clients a prompt, which no agent repeats."""
+    """Show the other clients a prompt, because agents do not repeat prompts."""
     others = [client for client in session.clients if client is not prompt.client]
     if others:
         for block in jsonrpc.mapping(prompt.envelope.params).get("prompt") or ():

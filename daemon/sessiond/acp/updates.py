@@ -12,7 +12,7 @@ from sessiond.acp.running_session import LATEST, SPOKEN, AcpClient, RunningSessi
 from sessiond.acp.running_sessions import RunningSessions
 
 MAX_BEHIND_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that an attached client has not read, above which it is detached."""
+"""The maximum number of unread bytes of an attached client. Above it, the client is detached."""
 
 
 class _Update(msgspec.Struct, frozen=True, rename="camel"):
@@ -29,7 +29,7 @@ _kind = msgspec.json.Decoder(_Kind).decode
 
 
 def take_update(sessions: RunningSessions, envelope: Envelope, line: bytes) -> bool:
-    """Record an update and send it to the clients of its session. Returns False if it is of no session that runs.
+    """Record an update and send it to the clients of its session. Returns False if its session does not run.
 
     Args:
         sessions: The sessions that run in the agent.
@@ -67,7 +67,7 @@ def take_update(sessions: RunningSessions, envelope: Envelope, line: bytes) -> b
 def show(session: RunningSession, client: AcpClient, line: bytes) -> None:
     """Send a client of a session a line, after the past that it may still be shown.
 
-    An attached client that is too far behind is detached: it can attach again, and sees what it missed.
+    An attached client that is too far behind is detached: it can attach again, and then sees the missed lines.
     """
     if client.held is not None:
         client.held.append(line)

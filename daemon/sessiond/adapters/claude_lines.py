@@ -19,7 +19,7 @@ _CUSTOM_TYPE: Final = "claude-code"
 
 
 class LineReader:
-    """Reads the lines of one transcript in order. It remembers the names of called tools and the best title."""
+    """Reads the lines of one transcript in order. It stores the names of called tools and the best title."""
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
@@ -27,7 +27,7 @@ class LineReader:
         self._tokens_before: int | float = 0
 
     def shown(self, line: dict[str, Any]) -> list[Entry]:
-        """Return the entries that show a line; none for a line that is not for people or models."""
+        """Return the entries that show a line; empty for a line that is not for people or models."""
         at = fields.text(line.get("timestamp"))
         at = at if at is not None and fields.milliseconds(at) is not None else ""
         message = fields.mapping(line.get("message"))
@@ -56,7 +56,9 @@ class LineReader:
         failed = line.get("isApiErrorMessage") is True
         made = claude_messages.assistant([message], at=at, synthetic_is_error=failed)
         if fields.text(message.get("stop_reason")) is None:
-            made.pop("usage", None)  # each line of an answer repeats its usage: that of the last line counts
+            made.pop(
+                "usage", None
+            )  # each line of an answer repeats its usage, so the usage of the last line counts
         for block in made["content"]:
             if block.get("type") == "toolCall":
                 self._tools[block["id"]] = block["name"]

@@ -1,4 +1,4 @@
-"""Items of an SDK as entries: what people and models read of an item, and the item itself.
+"""Items of an SDK as entries: the text of an item for people and models, and the item itself.
 
 The item is stored as a JSON text, because a session moves images out of JSON objects and drops some of their fields.
 """
@@ -19,7 +19,7 @@ Item = dict[str, Any]
 
 
 def new_name() -> str:
-    """Return a name for an item that has none: 16 hexadecimal digits."""
+    """Return a name for an item without one: 16 hexadecimal digits."""
     return secrets.token_hex(8)
 
 

@@ -104,7 +104,7 @@ class SessiondSession:
         await self._sessions.append(self._session, made)
 
     async def pop_item(self) -> "TResponseInputItem | None":
-        """Take the latest item off the conversation and return it, or None if there is none.
+        """Remove the latest item from the conversation and return it; None if there is none.
 
         The leaf moves to the entry before the item. The item stays in the session, on an abandoned branch.
         """
@@ -120,7 +120,7 @@ class SessiondSession:
             try:
                 await self._move_leaf(entry["parentId"], path[-1]["id"])
             except RpcError as error:
-                if error.kind != "leafConflict":  # else another program was faster
+                if error.kind != "leafConflict":  # else another program has moved the leaf before
                     raise
             else:
                 popped: TResponseInputItem = latest
@@ -154,7 +154,7 @@ def _id_of(session_id: str) -> str:
 
 
 def _shown(item: "TResponseInputItem") -> list[Entry]:
-    """Return what is shown of an item: messages, calls and results of tools, and reasoning that has a text."""
+    """Return the shown parts of an item: messages, calls and results of tools, and reasoning that has a text."""
     try:
         messages = from_openai_responses.read(msgspec.json.encode(valid_json(item)))
     except (UnreadableMessage, msgspec.DecodeError, RecursionError, OverflowError, TypeError, ValueError):

@@ -24,7 +24,7 @@ _ABSENT: Final = ("sessionNotFound", "sessionTrashed")
 _MAX_ENTRIES: Final = 500
 """The maximum number of entries of one request."""
 _MAX_CHARS: Final = 2_000_000
-"""The size of the items in one request, in characters, from which on no further item is added."""
+"""The size of the items in one request, in characters, at which no further item is added."""
 _entry_index = re.compile(r"\$\.entries\[([0-9]+)\]").match
 
 
@@ -97,7 +97,7 @@ class SdkSessions:
             await self._append_portion(session, portion)
 
     async def entries(self, session_id: str) -> AsyncIterator[Entry]:
-        """Yield the entries of a session in the order of its log; none if it does not exist or is in the trash."""
+        """Yield the entries of a session in the order of its log; nothing if it does not exist or is in the trash."""
 
         def page(cursor: str | None) -> Callable[[Daemon], Awaitable[Entries]]:
             return lambda daemon: daemon.entries(session_id, cursor=cursor, limit=10_000, resolve_blobs=True)
@@ -106,7 +106,7 @@ class SdkSessions:
             yield entry
 
     async def path(self, session_id: str) -> list[Entry]:
-        """Return the entries from the root to the leaf of a session; none if it does not exist or is in the trash."""
+        """Return the entries from the root to the leaf of a session; empty if it does not exist or is in the trash."""
 
         def page(cursor: str | None) -> Callable[[Daemon], Awaitable[Entries]]:
             return lambda daemon: daemon.path(session_id, cursor=cursor, resolve_blobs=True)

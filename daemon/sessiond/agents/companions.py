@@ -1,4 +1,4 @@
-"""Finds what agents write about their sessions in other files."""
+"""Finds the data that agents write about their sessions in other files."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Walks the folders of an agent and finds its session files. All functions block.
 
 Files are not opened. A symbolic link to a folder elsewhere is followed, so that a project folder may be moved to
-another disk. One to a folder that is visited otherwise gives nothing. Symbolic links to files are not followed.
+another disk. A link to a folder that is visited anyway is ignored. Symbolic links to files are not followed.
 """
 
 import contextlib
@@ -31,8 +31,8 @@ class VisitedFolders:
 
     Attributes:
         paths: All folders that were visited.
-        problems: Why a file or folder is left out, by its path.
-        has_links: Whether a link to a folder is among what was visited. A recursive watch would follow it.
+        problems: The reason why a file or folder is left out, by its path.
+        has_links: Whether a link to a folder was visited. A recursive watch would follow it.
         linked: The real paths of the folders that links led to, by the paths at which they were visited.
     """
 
@@ -65,7 +65,7 @@ def session_files(
         if is_below(real, roots) or real in reached:
             continue
         if any(is_below(root, [real]) for root in roots):
-            visited.problems[link] = LINK  # it leads to a folder above, so the walk would not end
+            visited.problems[link] = LINK  # the link leads to a folder above, so the walk would not end
             continue
         links += yield from _below(agent, folder, link, visited, _LinkedFolders(link, real, reached))
 
@@ -104,7 +104,7 @@ class _LinkedFolders:
         link: The path of the link.
         real: Its real path.
         reached: The real paths of the folders that links have led to.
-        count: How many this one has led to.
+        count: The number of folders that this link has led to.
     """
 
     link: str
@@ -161,7 +161,7 @@ def has_session_files(agent: Agent, environ: Environ) -> bool:
 
 
 def status_of(entry: "os.DirEntry[str]", visited: VisitedFolders) -> os.stat_result | None:
-    """Return the status of an entry; None if it is gone, a link, or has no status, which is a problem in `visited`."""
+    """Return the status of an entry; None if it is gone or a link, or has none (a problem in `visited`)."""
     try:
         status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:

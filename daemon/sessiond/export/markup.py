@@ -209,7 +209,7 @@ def _footnote_open(_self: RendererHTML, tokens: Any, index: int, _options: Any, 
 
 
 def _footnote_anchor(_self: RendererHTML, tokens: Any, index: int, _options: Any, _env: Any) -> str:
-    """Return the way back from a footnote, once for all its numbers."""
+    """Return the button that leads back from a footnote to the text, once for all its numbers."""
     meta = tokens[index].meta
     if meta.get("subId", 0):
         return ""

@@ -1,10 +1,10 @@
-"""Finds the requests of Claude Code that are in no message, by its sums of tokens.
+"""Finds the requests of Claude Code that no message contains, by its sums of tokens.
 
 A request that summarizes for a compaction, finds a title or reads a web page has no line of its own. Newer versions
 (2.1.332 does) write `cost-state` lines with the sums of all requests of a session for each model. The part of the
 difference between two sums that is in no message between them belongs to such requests.
 
-Nothing is derived where the sums include requests that are in other files: from the first sub-agent on, and in a copy
+Nothing is derived if the sums include requests that are in other files: from the first sub-agent on, and in a copy
 of a session, whose first sums include those of its source.
 """
 
@@ -39,7 +39,7 @@ class TokenSums(msgspec.Struct):
     is_usable: bool = True
 
     def pass_line(self, value: dict[str, Any]) -> None:
-        """Note what a line says about where the sums come from. Every line must be given, in order."""
+        """Record what a line says about the origin of the sums. Every line must be given, in order."""
         at, name = fields.seconds(value.get("timestamp")), fields.text(value.get("uuid"))
         if name is not None and not self.last:
             is_old = at is not None and self.began is not None and self.began - at >= _COPY_SECONDS
@@ -52,7 +52,7 @@ class TokenSums(msgspec.Struct):
             self.began = at
 
     def _begins_with(self, value: dict[str, Any]) -> bool:
-        """Return whether a line is a compaction before which there is nothing but what it preserved."""
+        """Return whether a line is a compaction that has only its preserved messages before it."""
         if value.get("subtype") != "compact_boundary":
             return False
         kept = fields.mapping(fields.mapping(value.get("compactMetadata")).get("preservedMessages"))

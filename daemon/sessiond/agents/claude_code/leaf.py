@@ -18,7 +18,7 @@ class LeafState(msgspec.Struct):
     Attributes:
         newest: The last visible message.
         pointer: The line that the last pointer names.
-        is_explicit: Whether a person chose it.
+        is_explicit: Whether a person chose the pointer.
         has_later: Whether a visible message came after the pointer.
         newest_below: The last of these that is below the line that the pointer names.
         is_below: Whether each line after an explicit pointer is below that line.
@@ -32,7 +32,7 @@ class LeafState(msgspec.Struct):
     is_below: dict[str, bool] = {}
 
     def take_pointer(self, value: dict[str, Any]) -> None:
-        """Take a line that is no link of the chain."""
+        """Take a line that is not a link of the chain."""
         if value.get("type") != "last-prompt" or "leafUuid" not in value:
             return
         named, is_explicit = fields.text(value["leafUuid"]), value.get("explicit") is True

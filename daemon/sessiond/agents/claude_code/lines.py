@@ -214,7 +214,7 @@ def preserved(boundary: ChainLine) -> Preserved:
 
 
 def prompter(value: Mapping[str, Any]) -> Literal["person", "program"] | None:
-    """Return which of the two a line says gives the prompts; None if it says nothing about it.
+    """Return whether a person or a program gives the prompts, as a line says; None if the line does not say it.
 
     `promptSource` is about the line's own prompt, `entrypoint` about the process that wrote the line. An editor uses
     the SDK for the prompts of a person, so "sdk" counts only where no entrypoint is named.
@@ -320,7 +320,7 @@ def unfinished(whole: list[ChainLine | SourceLine], known: Container[str]) -> in
     """Return the index of the last message if the file may still get more of it, else None.
 
     Such a message is imported only when it is complete. A compaction waits for its summary, and for the messages that
-    it names, as long as nothing else is said.
+    it names, until another message follows.
 
     Args:
         whole: The lines at the end of the file.

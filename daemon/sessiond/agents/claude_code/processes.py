@@ -25,7 +25,7 @@ def processes_of(path: str) -> list[NamedProcess]:
 
 
 def _domain() -> str | None:
-    """Return the domain in which process ids have our meaning, as Claude Code names it; None if that is not known."""
+    """Return the domain of this process's ids, as Claude Code names it; None if it is not known."""
     try:
         with open("/etc/machine-id", encoding="ascii") as file:
             return f"linux:{file.read(MAX_BYTES).strip()}:{os.readlink('/proc/self/ns/pid')}"

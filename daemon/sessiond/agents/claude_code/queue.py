@@ -1,7 +1,7 @@
-"""Follows the queue of prompts that are typed while Claude Code works (`queue-operation` lines).
+"""Tracks the queue of prompts that are typed while Claude Code works (`queue-operation` lines).
 
-A prompt that leaves the queue is a message of the conversation later or before. One that the user takes back is
-nowhere else in the file, so it is kept.
+A prompt that leaves the queue is also a message of the conversation. A prompt that the user takes back is
+not in the file elsewhere, so it is kept.
 """
 
 from typing import Any

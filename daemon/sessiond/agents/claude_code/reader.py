@@ -50,20 +50,20 @@ _TYPES: Final = frozenset((
     "file-history-snapshot", "attribution-snapshot", "content-replacement", "worktree-state", "pr-link",
 ))  # fmt: skip
 _CARRIED: Final = ("cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "sessionId", "agentId")
-"""Fields that every line has. An entry has such a field only if its value differs from the line before."""
+"""Fields that every line has. An entry has such a field only if its value differs from the previous line."""
 _TITLES: Final = (
     ("summary", "summary"), ("ai-title", "aiTitle"), ("agent-name", "agentName"), ("custom-title", "customTitle"),
 )  # fmt: skip
 """Types of lines with a title and their fields, the best title last."""
 _OTHERS: Final = frozenset((*(title[0] for title in _TITLES), "queue-operation", "tag", "last-prompt"))
-"""Types of lines that say something beside the conversation, with an id or without."""
+"""Types of lines with information beside the conversation, with an id or without."""
 _ROOTS: Final = frozenset(("user", "assistant", "system", "attachment", "progress"))
 """Types of lines that begin a conversation if they name no parent."""
 _MAIN: Final = ""
 _PLACED: Final = frozenset(
     ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid", copy_mark.MARK, *_CARRIED)
 )
-"""Fields that have a place of their own in an entry, or that are carried from line to line."""
+"""Fields that have a separate place in an entry, or that are carried from line to line."""
 
 
 def detect(first: list[dict[str, Any]]) -> bool:
@@ -101,7 +101,7 @@ class ClaudeReader:
         self._known: Container[str] = ()  # the uuids of all lines
         self._moved: dict[str, Preserved] = {}
         self.is_behind = False
-        """Whether a line was the parent of an earlier one, which was not placed below it. The file is read whole."""
+        """Whether a line was the parent of an earlier one that was not placed below it. Then the file is read whole."""
         if self._state.builder is not None:
             self._builder.restore(self._state.builder)
             self._state.builder = None
@@ -119,7 +119,7 @@ class ClaudeReader:
         self._take([*self._held, *lines], is_end=False)
 
     def end(self) -> None:
-        """Take also the lines that wait for later ones: there will be none."""
+        """Take also the lines that wait for later ones, because no later lines follow."""
         self._take(self._held, is_end=True)
         self._flush_boundary()
         at_line = SourceLine(self._state.line_count, b"", None)
@@ -169,7 +169,7 @@ class ClaudeReader:
         return first
 
     def _decide_linked(self, whole: list[ChainLine | SourceLine]) -> int | None:
-        """Find out whether lines name their parents. Returns the index of the first line for which it is not decided.
+        """Determine whether lines name their parents. Returns the index of the first line for which that is unknown.
 
         If an answer names no existing parent, the lines do not name their parents.
         """
@@ -241,7 +241,7 @@ class ClaudeReader:
     def _project(self, values: Iterable[dict[str, Any]]) -> str | None:
         """Return the first folder in the lines that the name of the project's folder stands for; None if none is.
 
-        The lines of a session may have been written elsewhere: the user changes the folder, or moves the project.
+        The lines of a session may name other folders: the user may change the folder or move the project.
         """
         above = fields.as_text(self._source.beside.get("sourcePath")).split("/")[:-1]
         projects = {name[:_MAX_PROJECT] for name in above}
@@ -292,7 +292,7 @@ class ClaudeReader:
     def _note_prompter(self, line: ChainLine) -> None:
         """Record a change between prompts of a program and prompts of a person, after those that the origin records.
 
-        A session in which a person has typed remains one of a person.
+        A session in which a person has typed remains a session of a person.
         """
         now, before = prompter(line.value), self._state.prompter
         if now is None or before in (now, "person"):
@@ -313,7 +313,7 @@ class ClaudeReader:
         return is_same_place or line.uuid in self._state.preserved
 
     def _put(self, line: ChainLine, link: ChainLink, made: str | None) -> None:
-        """Record the entry that a line became, and that it is the last line of its chain."""
+        """Record the entry that a line became, and mark the line as the last one of its chain."""
         self._state.links[line.uuid] = link
         link.entry = made
         self._note_last(line.chain, line.uuid, made)
@@ -345,7 +345,7 @@ class ClaudeReader:
     def _above(self, line: ChainLine) -> str | None:
         """Return the uuid of the line that a line is placed below; None if it begins a conversation.
 
-        A parent that is nowhere in the file is replaced by the line before, on the same chain.
+        A parent that the file does not contain is replaced by the previous line on the same chain.
         """
         state, parent = self._state, line.parent
         before = state.last.get(line.chain)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sessiond.agents.formats import Dialect, NativeWriter
 
 _MAX_NAME = 200
-"""Characters of a folder's name that are not followed by a hash."""
+"""The maximum characters of a folder's name without a hash."""
 
 
 def _folders(environ: Environ) -> list[str]:
@@ -40,7 +40,7 @@ def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
 
 
 def project_folder(cwd: str) -> str:
-    """Return the name of the folder for a project: of a long path the beginning, and a hash of the path."""
+    """Return the name of the folder for a project: for a long path, its beginning and a hash."""
     name = re.sub(r"[^A-Za-z0-9]", "-", cwd)
     if len(name) <= _MAX_NAME:
         return name
@@ -105,7 +105,7 @@ CLAUDE_CODE = Agent(
     resume_command=lambda native_id: ["claude", "--resume", native_id],
     processes=processes_of,
     new_file=_new_file,
-    finds=_finds,  # only sessions of its folder
+    finds=_finds,  # only if the session belongs to the folder
     acp_command=("claude-agent-acp",),
     hooks=HookFile(
         path=lambda environ: moved(environ, "CLAUDE_CONFIG_DIR", ".claude") + "/settings.json",

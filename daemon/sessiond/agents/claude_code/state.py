@@ -70,7 +70,7 @@ class ClaudeState(msgspec.Struct):
         carried: The fields that every line has, as they were in the last line.
         prompter: "person" or "program": the source of the prompts; None as long as no line states it.
         title: The title.
-        title_rank: How good it is.
+        title_rank: The rank of the title's source.
         queue: The prompts that wait.
         prompts: The digests of the prompts that were sent.
         leaf: The lines that decide on the leaf.
@@ -79,7 +79,7 @@ class ClaudeState(msgspec.Struct):
         has_main: Whether a line belongs to the main conversation.
         missing: The parents that were not in the file when a child was taken.
         sums: The tokens of the requests that are in no message.
-        held: The last lines, which wait for more.
+        held: The last lines, which wait for later ones.
     """
 
     builder: BuilderState | None = None

@@ -1,6 +1,6 @@
 """Writes a session of Claude Code: one line for each turn or tool result, chained by `uuid` and `parentUuid`.
 
-Claude Code hangs if an answer names no model, and fails if the content of an answer is not a list. It fuses its first
+Claude Code hangs if an answer names no model, and fails if the content of an answer is not a list. It joins its first
 line with ours if that lacks a newline. Checked with Claude Code 2.1.197.
 """
 

@@ -17,7 +17,7 @@ _ORIGIN: Final = "sessionHistoryOrigin"
 
 
 def beside(path: str) -> dict[str, str]:
-    """Return the id, folder, title, time, provider, model and version that are known of a session, each if it is."""
+    """Return the id, folder, title, time, provider, model and version of a session, as far as they are known."""
     file = Path(path)
     if not file.name.endswith(cline.SUFFIX):
         found = _history(file.parent.parent.parent / _HISTORY).get(file.parent.name, {})
@@ -38,7 +38,7 @@ def _texts(**values: Any) -> dict[str, str]:
 
 
 def _history(path: Path) -> dict[str, dict[str, Any]]:
-    """Return what Cline's list of tasks says about each, by id."""
+    """Return the entries of Cline's list of tasks, by id."""
     try:
         status = path.stat()
     except OSError:

@@ -2,7 +2,7 @@
 
 The file is an array of messages in the form of Anthropic's API (the extension for VS Code), or an object with such an
 array (the command-line program). Cline may give messages other ids and times when a task is resumed. So the id of an
-entry depends on what was said up to it: what is written again is recognized, and anything else becomes a branch.
+entry depends on all messages up to it: messages that are written again are recognized, others become a branch.
 """
 
 import re
@@ -245,7 +245,7 @@ def _is_file(block: object) -> bool:
 
 
 def _is_outcome(block: object) -> bool:
-    """Return whether this is what one command or one file of a call gave, as version 3.0.65 writes it."""
+    """Return whether this is the result for one command or one file of a call, as version 3.0.65 writes it."""
     return (
         isinstance(block, dict)
         and "type" not in block
@@ -255,7 +255,7 @@ def _is_outcome(block: object) -> bool:
 
 
 def _outcome(block: dict[str, Any]) -> dict[str, Any]:
-    """Return what one command or one file gave as a text that says whether it succeeded."""
+    """Return the result for one command or one file as a text that says whether it succeeded."""
     status = "succeeded" if block["success"] else "failed"
     query = fields.first(block, "query")
     heading = (
@@ -287,7 +287,7 @@ def _block(block: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parted(blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the blocks, with what Cline added to a text of the user as a block of its own."""
+    """Yield the blocks. Text that Cline added to a text of the user becomes a separate block."""
     for block in blocks:
         text = block.get("text")
         start = text.find(_ENVIRONMENT) if block.get("type") == "text" and isinstance(text, str) else 0

@@ -1,4 +1,4 @@
-"""Reads the events of a Codex rollout: what happened on the screen, beside the items that the model was sent.
+"""Reads the events of a Codex rollout: what the screen showed, in addition to the items that the model received.
 
 Codex 0.169 wraps an event about an item in `item_completed`, and `codex migrate-rollouts` turns older events into it.
 Both forms have the same `Event`, so a migrated rollout becomes the same entries (decision 0041).
@@ -50,7 +50,7 @@ class Event:
 
 
 def event_of(value: dict[str, Any]) -> Event | None:
-    """Return the event of a line, or None if the line is none."""
+    """Return the event of a line, or None if the line is not an event."""
     payload = fields.mapping(value.get("payload"))
     type = fields.as_text(payload.get("type"))
     if value.get("type") != "event_msg" or not payload:

@@ -1,4 +1,4 @@
-"""Finds the history that a fork of Codex does not repeat: the header of its rollout names the thread that has it.
+"""Finds the history that a fork of Codex does not repeat. The header of the rollout names the thread with it.
 
 Versions before 0.171 copied the lines of the source into the fork. Since then, the header has a `history_base`: the
 thread, and the ordinal of its first line that the fork does not have. The ordinals continue those of the

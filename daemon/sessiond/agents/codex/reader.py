@@ -94,7 +94,7 @@ class _State(msgspec.Struct):
         is_automated: Whether a program gave all prompts so far.
         said: The digests of the texts of items, which events repeat.
         open_events: Events with a text that no item has said yet.
-        held: The last lines, which wait for more.
+        held: The last lines, which wait for later ones.
         lines: The digests of the lines.
         last_line: The digest of the last line.
         last_at: Its time in seconds.
@@ -164,7 +164,7 @@ class CodexReader:
         self._take_all(found[:held_from])
 
     def end(self) -> None:
-        """Take also the lines that wait for later ones: there will be none."""
+        """Take also the lines that wait for later ones, because no later lines follow."""
         held, self._held = self._held, []
         self._take_all(held)
         self._close_events()
@@ -201,7 +201,7 @@ class CodexReader:
         until = 0
         for place, line in enumerate(found):
             if line.value is None:
-                if not line.is_inherited:  # the session that it belongs to has it
+                if not line.is_inherited:  # the session that it belongs to has the usage
                     builder.preserve_unreadable(line)
                 continue
             if self._is_repeat(line, line.value):
@@ -284,7 +284,7 @@ class CodexReader:
             state.open_events = still_open
 
     def _close_events(self) -> None:
-        """Take the events that mirror nothing: an answer came, or the end. Each is below the path before it."""
+        """Take the events without an item: an answer or the end has arrived. Each is below the path before it."""
         state = self._state
         opened, state.open_events = state.open_events, []
         for pending in opened:
@@ -328,7 +328,7 @@ class CodexReader:
     def _preserve(
         self, line: SourceLine, kind: str, *parts: str, reason: str = "it has no counterpart in sessiond"
     ) -> None:
-        if line.is_inherited:  # the session that it belongs to has it
+        if line.is_inherited:  # the session that it belongs to has the usage
             self._builder.count("inherited")
             return
         self._builder.preserve(line, kind, reason, name=_name("raw", line, kind, *parts))
@@ -478,7 +478,7 @@ class CodexReader:
                 self._preserve(line, f"event {kind}".strip(), event.call_id, *event.texts)
 
     def _take_unsent(self, line: SourceLine, role: str, text: str, at: str) -> None:
-        """Add a message that is in no item, because the model was not sent it. It is beside the conversation's path."""
+        """Add a message that no item contains, because the model did not get it. It is beside the path."""
         speaker = Speaker(self._state.provider, self._state.model or "unknown")
         payload = {"message": codex_items.said(role, text, at=at, speaker=speaker)}
         self._builder.add(
@@ -503,7 +503,7 @@ class CodexReader:
         builder.count("rollback")
 
     def _count_request(self, line: SourceLine, told: Any, request: str | None, at: str) -> None:
-        """Add the usage of a request as an entry, unless an earlier line told it."""
+        """Add the usage of a request as an entry, unless an earlier line had it."""
         self._builder.count("token count")
         if request is None:
             return
@@ -537,7 +537,7 @@ class _Digests(Container[str]):
 
 
 def _is_automated(header: dict[str, Any]) -> bool:
-    """Return whether a program gave the prompts: `codex exec`, another agent by MCP, or a sub-agent of the first."""
+    """Return whether a program gave the prompts: `codex exec`, another agent by MCP, or a sub-agent of these."""
     source = header.get("source")
     return source in _AUTOMATED or (isinstance(source, dict) and header.get("originator") == "codex_exec")
 

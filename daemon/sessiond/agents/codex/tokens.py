@@ -1,4 +1,4 @@
-"""Tells which requests to a model the token counts of a Codex rollout report.
+"""Determines the requests to a model that the token counts of a Codex rollout report.
 
 A request is in a `token_usage_record`, which names its response, in a `token_count`, or in both. Versions before 0.151
 write counts only. A count is repeated when limits change, after a compaction and when a thread is resumed. Totals do
@@ -36,10 +36,10 @@ class TokenCounts(msgspec.Struct):
     _source: str | None = None
     """The thread that the first header names as its source."""
     _maker: str | None = None
-    """The thread that made the requests of the lines at hand."""
+    """The thread that made the requests of the current lines."""
     _is_copied: bool = False
     _own_from: int | None = None
-    """The ordinal of the first line that is no copy, if the header has it."""
+    """The ordinal of the first line that is not a copy, if the header has it."""
     _has_starts: bool = False
     _keeps_times: bool = False
     _last_at: float | None = None
@@ -72,7 +72,7 @@ class TokenCounts(msgspec.Struct):
         """Return the name of the request of a `token_count`; None if there is none, or an earlier line named it."""
         usage = _numbers(info.get("last_token_usage"))
         if not any(usage[:-1]):
-            return None  # an estimate of the context, which Codex makes without a request
+            return None  # an estimate of the context that Codex makes without a request
         name = self._unless_seen(f"{self._maker or fallback}/{_digest(info.get('total_token_usage'))}")
         if name is not None and usage in self._untold:
             del self._untold[: self._untold.index(usage) + 1]

@@ -47,7 +47,7 @@ class _Reader:
         self._tips: dict[str, str | None] = {}  # the last entry by the id of the agent; "" is the main one
         self._calls: dict[str, dict[str, Any]] = {}  # requests of tools by id
         self._model: str | None = None
-        self._counted: set[str] = set()  # requests that a record told, by the id that the provider gave
+        self._counted: set[str] = set()  # requests that a record reported, by the provider's id
         self._seen: set[bytes] = set()  # the events as they are in the file
 
     def read(self) -> Imported:
@@ -174,7 +174,7 @@ class _Reader:
         self._builder.count("usage")
 
     def _is_repeated(self, data: dict[str, Any]) -> bool:
-        """Return whether the start of a call says what its request said."""
+        """Return whether the start of a call has the same content as its request."""
         call = self._calls.get(fields.as_text(data.get("toolCallId")))
         return (
             call is not None

@@ -17,7 +17,7 @@ _MILLISECOND: Final = 0.001
 
 
 def beside(path: str) -> dict[str, str]:
-    """Return the folder, the title and the first time that are known of a session, each if it is."""
+    """Return the folder, the title and the first time of a session, as far as they are known."""
     file = Path(path)
     transcripts = next((parent for parent in file.parents if parent.name == _TRANSCRIPTS), None)
     if transcripts is None:

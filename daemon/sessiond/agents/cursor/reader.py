@@ -1,8 +1,8 @@
 """Reads Cursor: the transcript that its agent writes beside its database, one message on a line.
 
-A line has neither an id nor a time. So the id of an entry depends on all lines up to its own, and its time is the one
+A line has neither an id nor a time. So the id of an entry depends on all lines up to its line, and its time is the one
 that Cursor puts into the user's messages, or else that of the file. The transcript has the calls of tools, but not what
-they returned.
+their results.
 """
 
 import re

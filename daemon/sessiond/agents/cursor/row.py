@@ -26,7 +26,7 @@ def _is_session_file(path: str) -> bool:
 
 
 def _finds(path: str, native_id: str, cwd: str, environ: Environ) -> bool:
-    """Return whether the command-line program has the chat: those of the editor and of other folders it has not."""
+    """Return whether the command-line program has the chat: it has none of the editor and of other folders."""
     [projects] = _folders(environ)
     workspace = hashlib.md5(os.fsencode(cwd), usedforsecurity=False).hexdigest()
     chat = f"{os.path.dirname(projects)}/chats/{workspace}/{native_id}"

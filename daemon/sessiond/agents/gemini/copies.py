@@ -1,6 +1,6 @@
 """Recognizes the history that Gemini CLI copies when it shortens old results at a resume.
 
-Each copy is a line with an id of its own. The first one has the program's context and the first prompt, the others the
+Each copy is a line with another id. The first one has the program's context and the first prompt, the others the
 calls and results that are known by their ids, and the texts. When the session is resumed once more, the copies are its
 history, without the first prompt.
 """

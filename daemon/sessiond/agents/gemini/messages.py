@@ -49,16 +49,16 @@ class Slot:
         return bool(self.spoken) and not self.is_injected
 
     def follows(self, tip: str | None) -> bool:
-        """Return whether it may come after this entry."""
+        """Return whether the message may follow this entry."""
         return tip in (self.before, self.kept_by) if tip is not None else self.before is None
 
     def is_repeated_by(self, message: "Message") -> bool:
-        """Return whether a message of another history is this one."""
+        """Return whether a message of another history is the same message."""
         is_known = self.id == message.id or bool(self.spoken)
         return is_known and self.type == message.type and self.spoken == message.content.spoken
 
     def is_copied_by(self, message: "Message") -> bool:
-        """Return whether a message says the same, apart from the program's context before it."""
+        """Return whether a message has the same text, apart from the program's context before it."""
         spoken = message.content.spoken[1:] if is_context_with_prompt(message) else message.content.spoken
         return self.is_spoken and self.type == message.type and self.spoken == spoken
 

@@ -57,7 +57,7 @@ class _Reader:
         self._history: list[Slot] = []
         self._dropped: list[Slot] = []  # messages that an update removed; a later one may restore them
         self._context: Message | None = (
-            None  # what the program says first, if it was changed since the last message
+            None  # the program's context, if it was changed since the last message
         )
         self._copies = Copies()
         self._called: dict[str, str] = {}  # call id -> name of the tool
@@ -152,7 +152,7 @@ class _Reader:
         return gemini_messages.message_of(line, value, place, self._builder.time_of(value.get("timestamp")))
 
     def _add(self, message: Message) -> bool:
-        """Add what is new of a message. Returns whether anything is."""
+        """Add the new parts of a message. Returns whether there are any."""
         slot = next((slot for slot in reversed(self._history) if slot.id == message.id), None)
         if message.type not in _SPEAKERS:
             return self._add_notice(message)
@@ -304,7 +304,7 @@ class _Reader:
             self._builder.add_beside(line, "label", {"targetId": dropped, "label": ROLLED_BACK})
 
     def _replace(self, line: SourceLine, values: list[Any]) -> None:
-        """Continue with another history: what is new follows what both have."""
+        """Continue with another history: its new messages follow those that both have."""
         self._copies.next_place = None
         made = [
             self._message(line, fields.mapping(value), f"line-{line.key}-{number}")

@@ -69,7 +69,7 @@ def _project_name(cwd: str, projects: str) -> str:
 
 
 def _registered(projects: str) -> dict[str, str]:
-    """Return the names of projects by their folders, as Gemini CLI registered them."""
+    """Return the registered names of projects of Gemini CLI, by their folders."""
     import json  # noqa: TID251 - the module is imported without msgspec
 
     try:
@@ -126,7 +126,7 @@ def _copy(source: str, begin: str, end: str) -> None:
                 except OSError:
                     os.unlink(copy)  # noqa: PTH108 - the path is a string
         except FileExistsError:
-            continue  # an earlier copy has less
+            continue  # an earlier copy has fewer lines
         except OSError:
             return
         else:
@@ -152,7 +152,7 @@ def _finds(path: str, native_id: str, _cwd: str, _environ: Environ) -> bool:
 
 def _has_id(path: str, native_id: str) -> bool:
     """Return whether the first line of a file names a session."""
-    import msgspec  # few commands need it
+    import msgspec  # only few commands need it
 
     try:
         with open(path, "rb") as file:

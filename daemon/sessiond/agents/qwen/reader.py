@@ -20,7 +20,7 @@ NAME: Final = "qwen"
 
 _SESSION_ID: Final = re.compile(r"[0-9a-f-]{32,36}", re.IGNORECASE)
 _CARRIED: Final = ("cwd", "version", "gitBranch", "sessionId", "agentId", "agentName")
-"""Fields that every line has. An entry has such a field only if its value differs from the line before."""
+"""Fields that every line has. An entry has such a field only if its value differs from the previous line."""
 _TAKEN: Final = (
     "type",
     "uuid",

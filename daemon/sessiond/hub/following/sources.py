@@ -22,7 +22,7 @@ class AgentSources:
     Attributes:
         sources: The status of each source, by its path.
         containers: The paths of the databases that hold them.
-        problems: Why a file or folder is left out, by its path.
+        problems: The reason why a file or folder is left out, by its path.
         folders: The folders that hold sessions, with all folders below.
         has_links: Whether a folder below is a symbolic link to a folder. A recursive watch would follow it.
         is_complete: Whether all sources are in `sources`, or left out for a reason that is theirs alone.

@@ -109,7 +109,7 @@ _CHANGED: Final = re.compile(
     r"[ \t]{0,8}+(?:->|=>|→)[ \t]{0,8}+"
     r"(?:[\"'](?P<quoted>[^\"'\r\n]{4,400}+)[\"']|(?P<bare>[^\s\"'`,;]{6,400}+))"
 )
-"""The old value of a setting, if it was not replaced, and the new one, as plans and reports of changes show them."""
+"""The old value of a setting, if it is present, and the new value, as plans and reports of changes show them."""
 _ADDRESS: Final = re.compile(r"\barn:[\w:-]{1,80}+\Z")
 """The beginning of the name of a secret in a cloud, which is none."""
 _TEST_PASSED: Final = re.compile(r"PASS:[ ](?:[^\s/:]{0,80}[Tt]est|[^\s/:]{1,80}(?:/|::))")

@@ -19,7 +19,7 @@ _LONGEST_HEADING: Final = 400
 _HINT: Final = re.compile(
     r"(?i:pass|pwd|secret|token|credential|key|auth|salt)[^|│┃║,\t;]{0,40}(?:[|│┃║,\t;]|\Z)"
 )
-"""The beginning of a name of secrets, in a cell."""
+"""The beginning of the name of a secret in a cell of a table."""
 _ROUND_VALUE: Final = " \t\"'`"
 
 

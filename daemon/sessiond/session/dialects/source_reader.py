@@ -22,7 +22,7 @@ class SourceReader(Protocol):
         """Take the next lines."""
 
     def end(self) -> None:
-        """Take also the lines that wait for later ones: there will be none."""
+        """Take also the lines that wait for later ones, because no later lines follow."""
 
     def result(self) -> Imported:
         """Return the session with the entries of the lines that were taken since the last call."""
