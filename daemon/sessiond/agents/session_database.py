@@ -50,7 +50,7 @@ class SessionDatabase(Protocol):
         """Return the ids of the messages of a session in order; none if there is no such session."""
 
     def size_of(self, path: str, session_id: str, /) -> int:
-        """Return nearly the size of a session in bytes; 0 without the session."""
+        """Return the approximate size of a session in bytes; 0 if it does not exist."""
 
     def document(self, path: str, session_id: str, /) -> bytes | None:
         """Return a session as its reader takes it; None if there is none of this id."""

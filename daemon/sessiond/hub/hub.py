@@ -125,7 +125,7 @@ class Hub:
         self.upkeep = Upkeep(files, self.sessions, self._observers, self.disk_space, self.terminals)
         self.repairs = LogRepairs(files, self.sessions)
 
-    # --- parts that most daemons do not need, made at their first use ----------------------------------
+    # --- parts that most daemons do not need, created at their first use ----------------------------------
 
     @cached_property
     def recall(self) -> "Recall":
@@ -199,7 +199,7 @@ class Hub:
     # --- closing ---------------------------------------------------------------------------------------
 
     async def hold(self, live: LiveSession, client_id: str) -> None:
-        """Record that a client holds a session. Other daemons on the same store learn that this daemon does."""
+        """Record that a client holds a session. Other daemons on the same store are informed of it."""
         live.holders.add(client_id)
         if not live.ephemeral:
             await self._files.hold(live.log.ref)

@@ -33,7 +33,7 @@ class LogRepairs:
 
     async def trash_draft(self, ref: str) -> str | None:
         """Trash an unanswered draft unless it is open. Returns its ref in the trash, or None."""
-        # Only another program leaves an answered session in the folder of drafts.
+        # Only another program can leave an answered session in the folder of drafts.
         return await self._trash_if(ref, lambda draft: not draft.tree.has_assistant(), "never answered")
 
     async def trash_empty(self, ref: str) -> str | None:

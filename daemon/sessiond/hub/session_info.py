@@ -62,7 +62,7 @@ def session_info(
 
 
 def path_of(ref: str) -> str | None:
-    """Return the path of a ref as text; None for one in memory or in a database, which is no file."""
+    """Return the path of a ref as text; None for a ref in memory or in a database."""
     return lines.valid_text(ref) if ref.startswith("/") else None
 
 

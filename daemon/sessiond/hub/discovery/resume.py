@@ -71,7 +71,7 @@ class ResumeService:
         Args:
             params: The request.
             terminal: The terminal of the client, if it has one.
-            command: The command that the request is, if it brought a `commandId`.
+            command: The command of the request, if it has a `commandId`.
 
         Raises:
             NothingToContinue: There is no session, and the request does not allow to create one.

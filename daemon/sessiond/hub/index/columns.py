@@ -24,7 +24,7 @@ _DRAFT: Final = COLUMNS.index("draft")
 
 
 class FileRow(NamedTuple):
-    """The part of a row of the table `files` that is held in memory."""
+    """The part of a row of the table `files` that is kept in memory."""
 
     id: int
     stamp: str
@@ -105,26 +105,26 @@ def listing_columns(session: t.ListedSession) -> dict[str, object]:
 
 
 def origin_id_of(session: t.ListedSession) -> str:
-    """Return the id by which an agent knows a session; "" for one of no agent, or of a sub-agent, which has no id."""
+    """Return the id by which an agent knows a session; "" for one of no agent, or for a sub-agent."""
     return "" if session.origin is None or "/" in session.origin.session_id else session.origin.session_id
 
 
 def lineage_root_of(session: t.ListedSession) -> str:
-    """Return the id of the first session of those that were handed over from agent to agent up to this one."""
+    """Return the id of the first session in the chain of hand-overs that leads to this one."""
     lineage = None if session.origin is None else session.origin.lineage
     return lineage[0].session_id if isinstance(lineage, list) and lineage else session.session_id
 
 
 def list_row(columns: Sequence[object]) -> ListRow | None:
-    """Return those of a row's columns that lists show; None if its file holds no session."""
+    """Return the columns of a row that lists show; None if its file holds no session."""
     return None if columns[_DRAFT] is None else ListRow._make(_LISTED_COLUMNS(columns))
 
 
 def stamp_of(stored: Stored) -> str:
-    """Return the text that changes whenever a file does."""
+    """Return a text that changes whenever the file changes."""
     return ".".join(map(str, stored.stamp))
 
 
 def identity_of(stored: Stored) -> str:
-    """Return the text that a file keeps when it is renamed."""
+    """Return a text that does not change when the file is renamed."""
     return ".".join(map(str, stored.identity))

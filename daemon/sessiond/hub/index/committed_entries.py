@@ -18,7 +18,7 @@ _BYTES: Final = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class CommittedEntries:
-    """Committed entries of an open session, with the values that the index needs of its tree.
+    """Committed entries of an open session, with the values of its tree that the index needs.
 
     Attributes:
         first: The first row.

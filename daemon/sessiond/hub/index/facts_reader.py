@@ -34,7 +34,7 @@ class ReadFacts:
     facts: LogFacts
     columns: list[object]
     is_continuation: bool
-    """Whether the file still begins with its indexed part."""
+    """Whether the indexed part is unchanged at the beginning of the file."""
 
     @property
     def is_provisional(self) -> bool:
@@ -73,7 +73,7 @@ class FactsReader:
         except StorageFailed as error:
             log.warning("a session file cannot be read for the index: %s", error)
             return self._failed(stored, error.reason)
-        except Exception as error:  # one file must not affect the results of others
+        except Exception as error:  # an error of one file must not affect the results of others
             log.exception("session file %s cannot be indexed", stored.ref)
             return self._failed(stored, f"it cannot be indexed: {error!r:.200}")
 
@@ -113,7 +113,7 @@ class FactsReader:
         return ReadFacts(facts, columns, is_continuation=False)
 
     def _continues(self, stored: Stored, known: FileRow) -> bool:
-        """Whether a file still begins with its indexed part."""
+        """Whether the indexed part is unchanged at the beginning of a file."""
         if known.identity != identity_of(stored) or stored.size < known.indexed_bytes:
             return False
         if known.indexed_bytes >= HEAD_BYTES and known.head != hash_of(

@@ -1,4 +1,4 @@
-"""The table of log files in the index: which exist, their facts, and which must be read again.
+"""The table of log files in the index: the existing files, their facts, and the files that must be read again.
 
 For a session that is open in this daemon and differs from its file (`tracker`), the row holds the facts in memory. Its
 file is read again when the session no longer differs from it.
@@ -41,7 +41,7 @@ _FILES_PER_TRANSACTION: Final = 200
 _FILES_PER_STEP: Final = 32
 """The maximum number of provisional rows that one step completes."""
 WHOLE_BYTES: Final = 2 * 1024 * 1024
-"""The bytes of new files that one check reads as a whole, the newest first. Of further files it reads the ends."""
+"""The bytes of new files that one check reads as a whole, the newest first. Of others, it reads the ends."""
 
 _UPSERT: Final = f"""
     INSERT INTO files(id, {FACTS}, checksum, indexed_bytes, indexed_rows, tail, is_indexed)
@@ -73,7 +73,7 @@ class FileTable:
         self.reader = FactsReader(store)
         self.changes = ListChanges()
         self.is_file_missing = False
-        """Whether the last `refresh` did not find the file of an open session. It may be moving."""
+        """Whether the last `refresh` did not find the file of an open session, which may be moving."""
         self._checked = False
         self._last_id = 0
         self._unlimited_bytes = WHOLE_BYTES
@@ -312,7 +312,7 @@ class FileTable:
         self._forget_files(numbers)
 
     def _index_files(self, files: Sequence[Stored]) -> None:
-        """Read new and changed files. Rows that were complete stay so. Of other large files, the ends are read."""
+        """Read new and changed files. Complete rows remain complete. Of other large files, only the ends are read."""
         read: list[tuple[str, ReadFacts | None]] = []
         for file in files:
             known = self.row_of(file.ref)

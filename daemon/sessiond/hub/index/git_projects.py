@@ -34,7 +34,7 @@ class ProjectFinder:
         self._found: dict[str, Project | None] = {}
 
     def project_of(self, folder: str) -> Project:
-        """Return the project of a folder, which need not exist: then that of its nearest parent in a repository."""
+        """Return the project of a folder. If the folder does not exist, its nearest parent in a repository is used."""
         if not folder.startswith("/") or "\0" in folder:
             return Project(folder, "")
         try:
@@ -77,7 +77,7 @@ def _repository_at(folder: str) -> Project | None:
     repository = _resolved(folder, link.removeprefix("gitdir:").strip())
     common = repository and _line_of(f"{repository}/commondir")
     if repository is None or common is None:
-        # A submodule, or a worktree whose repository is gone: a project of its own.
+        # A submodule, or a worktree whose repository does not exist any more, is a separate project.
         return Project(folder, "" if repository is None else _identity_of(repository))
     shared = _resolved(repository, common)
     if shared is None or not _is_repository(shared):

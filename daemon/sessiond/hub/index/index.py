@@ -42,8 +42,8 @@ class Index:
         open_sessions: Returns the open sessions that may differ from their files.
         describe: Returns the protocol's description of an open session.
         is_importing: Returns whether files of other programs are read at present.
-        unread: Returns how much followed agents have written that is not read, after waiting at most until a time of
-            `time.monotonic` until nothing is.
+        unread: Returns the unread amount of what followed agents have written, after waiting at most until a time of
+            `time.monotonic` until all is read.
     """
 
     def __init__(
@@ -139,10 +139,10 @@ class Index:
     async def ask_indexed(
         self, question: "Callable[[Worker], T]", wait_ms: int
     ) -> "tuple[T, t.UnsearchedTexts, Mapping[str, LiveSession]]":
-        """Ask about the texts and the usages that are indexed, after the files were checked.
+        """Ask about the indexed texts and usages, after a check of the files.
 
         Args:
-            question: It is called on the thread of the index.
+            question: A function that is called on the thread of the index.
             wait_ms: The milliseconds for which to wait until everything is indexed.
 
         Returns:
@@ -168,7 +168,7 @@ class Index:
                 return answer, t.UnsearchedTexts(session_count=count, size_bytes=size), open_now
 
     async def close(self) -> None:
-        """Finish the work under way. Later questions raise `Draining`."""
+        """Finish the work in progress. Later questions raise `Draining`."""
         await self._thread.close()
 
     async def _ask_fresh(self, question: "Callable[[Worker], T]") -> T:

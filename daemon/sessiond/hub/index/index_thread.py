@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class IndexThread:
-    """Puts questions of the event loop to the worker, on the one thread that may use the database.
+    """Passes questions from the event loop to the worker, on the only thread that may use the database.
 
     Args:
         store: The store of the logs.
@@ -31,7 +31,7 @@ class IndexThread:
         self._tracker = tracker
         self._queue_lock = asyncio.Lock()  # changes are passed on in the order in which they were recorded
         self._pending_changes: deque[tuple[OpenChanges, set[str]]] = deque()
-        """Changes of open sessions and changed files that the thread records before the next question."""
+        """Changes of open sessions and of files that the thread records before the next question."""
         self._changed_files: set[str] = set()
         self._worker: Worker | None = None
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="sessiond-index")
@@ -74,7 +74,7 @@ class IndexThread:
         return self._tracker.is_current() and not self._is_file_missing
 
     async def close(self) -> None:
-        """Finish the work under way. Later questions raise `Draining`."""
+        """Finish the work in progress. Later questions raise `Draining`."""
         if not self._closed:
             self._closed = True
             if self._is_used:
@@ -97,6 +97,6 @@ class IndexThread:
             self.position, self.has_provisional = files.changes.position, files.has_provisional
 
     def _close_worker(self) -> None:
-        """Close the worker on the thread. A question that was asked before may only then have made it."""
+        """Close the worker on the thread. A question that was asked before may create it only then."""
         if self._worker is not None:
             self._worker.close()

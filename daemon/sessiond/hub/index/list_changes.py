@@ -53,7 +53,7 @@ class ListChanges:
         """The position and the session of each change. Some are superseded by later changes of the same session."""
 
     def clear(self) -> None:
-        """Discard all changes, because the index is rebuilt. No earlier position can be continued from."""
+        """Discard all changes, because the index is rebuilt. Earlier positions are invalid then."""
         self.position += 1
         self.oldest = self.position
         self._changed.clear()

@@ -155,7 +155,7 @@ def find_by_id(worker: "Worker", session_id: str, *, min_prefix: int) -> Indexed
 def find_by_prefix(worker: "Worker", prefix: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
     """Return the first `limit` sessions whose id begins with `prefix`, in the order of their ids. None is provisional.
 
-    If there is none, the sessions whose id in their agent begins with it. If `prefix` has fewer than `min_prefix`
+    If there is none, return those whose id in their agent begins with it. If `prefix` has fewer than `min_prefix`
     characters, it must be the whole id.
     """
     end = prefix + ("\U0010ffff" if len(prefix) >= min_prefix else "\0")
@@ -208,7 +208,7 @@ class _Condition(NamedTuple):
 
 
 class _Conditions(NamedTuple):
-    """Conditions that rows must all meet."""
+    """Conditions, all of which a row must meet."""
 
     all: list[_Condition]
 
@@ -327,7 +327,7 @@ def _split(
             rows.append(cast("t.ListedSession", Raw(info)))
             matching.add(session_id)
         elif all(getattr(changed[session_id], column) > complete_at for column in failed):
-            left[session_id] = None  # a column without a later change did not match before, either
+            left[session_id] = None  # a column without a later change did not match earlier, either
     return rows, [session_id for session_id in left if session_id not in matching]
 
 

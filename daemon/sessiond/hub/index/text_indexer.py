@@ -1,4 +1,4 @@
-"""Indexes the texts of logs, and what requests to models used, in small steps that continue where the last run stopped.
+"""Indexes the texts of logs, and the usage of models, in small steps that continue where the last run stopped.
 
 The texts of a closed log are read from its file. The hub passes in the committed entries of open sessions.
 """
@@ -25,7 +25,7 @@ from sessiond.store.errors import LogNotFound, StorageFailed
 _BATCH_ROWS: Final = 256
 _BATCH_BYTES: Final = 256 * 1024
 _STEP_SECONDS: Final = 0.003
-"""The time after which a step ends. Each step is asked for by the event loop, which costs as much as a small log."""
+"""The time after which a step ends. The event loop requests each step, which costs as much as a small log."""
 _ROWS_PER_PAUSE: Final = 8
 _PAUSE_SECONDS: Final = 50e-6
 """The pause after every few rows, so that the event loop's thread can run. It would otherwise wait a millisecond."""

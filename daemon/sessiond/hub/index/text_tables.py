@@ -14,12 +14,12 @@ from sessiond.session.content.search_text import SearchText
 MAX_RECALLED_CHARS: Final = 20_000
 """Limit of the characters of one entry that recall finds."""
 MAX_RECALLED_TOOL_CHARS: Final = 2_000
-"""The same for the output of a tool, which seldom says anything that a person asks for later."""
+"""The same limit for the output of a tool, which seldom contains what a person asks for later."""
 _TOOL_ROLES: Final = frozenset(("toolResult", "bashExecution", "pythonExecution", "fileMention"))
 
 STEM_TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
 _HAS_TRIGRAMS: Final = sqlite3.sqlite_version_info >= (3, 34)
-"""Older versions of SQLite do not have the tokenizer. There recall finds names by their words only."""
+"""Older versions of SQLite do not have the tokenizer. With these, recall finds names by their words only."""
 
 TABLES: Final = f"""
 CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
@@ -45,7 +45,7 @@ def add(connection: sqlite3.Connection, texts: Sequence[tuple[int, SearchText]])
 
 
 def remove(connection: sqlite3.Connection, file: int) -> None:
-    """Delete the texts of a file, before the rows of its entries are. Must be called within a transaction."""
+    """Delete the texts of a file, before the rows of its entries are deleted. Must be called within a transaction."""
     connection.execute(
         "INSERT INTO words(words, rowid, text) SELECT 'delete', texts.id, text FROM texts"
         " JOIN entries ON entries.id = texts.id WHERE entries.file = ?",
@@ -74,7 +74,7 @@ class _Recalled(NamedTuple):
 
 
 def _recalled(texts: Iterable[tuple[int, str | None, str]]) -> Iterator[_Recalled]:
-    """Yield what recall finds of texts, each with its number and its role."""
+    """Yield the parts of texts that recall finds, each with its number and its role."""
     for number, role, text in texts:
         part = recalled_text(text, role)
         yield _Recalled(number, part, *identifiers.found_in(part))

@@ -85,8 +85,8 @@ class OpenTracker:
                 try:
                     changed[ref] = self._facts_of(live)
                 except (StorageFailed, LogReplaced):
-                    continue  # its file is used; the next question tries again
-                except Exception:  # one session must not affect the results of others
+                    continue  # the file is used; the next question tries again
+                except Exception:  # an error of one session must not affect the results of others
                     log.exception("open session %s cannot be listed from memory", live.session_id)
                     continue
                 refs[live] = ref
@@ -96,7 +96,7 @@ class OpenTracker:
         return OpenChanges(changed, released)
 
     def is_current(self) -> bool:
-        """Whether the last report still holds: no other session differs from its file, and none has moved."""
+        """Whether the last report is still valid: no other session differs from its file, and no session has moved."""
         refs, seen = self._refs, self._seen
         for live in self.open_sessions():
             if live in refs:

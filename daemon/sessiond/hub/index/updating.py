@@ -39,7 +39,7 @@ SMALL_BACKLOG_BYTES: Final = 64 * 1024
 PAUSE_FACTOR: Final = 0.5
 """The background work pauses for this multiple of the time that it worked."""
 BUSY_PAUSE_FACTOR: Final = 19.0
-"""The multiple while the event loop is busy, or an import is, because both need the interpreter lock."""
+"""The multiple while the event loop or an import is busy, because both need the interpreter lock."""
 _BUSY_FRACTION: Final = 0.25
 """The fraction of time from which on the event loop counts as busy."""
 
@@ -253,10 +253,10 @@ class _BackgroundWork:
         self._loop_began = time.thread_time()
 
     async def rest(self, *, gives_way: bool) -> None:
-        """Pause after the work, for a longer time while the event loop is busy or if the work gives way to other work.
+        """Pause after the work, for a longer time while the event loop is busy or if other work goes first.
 
         Two threads that compute at the same time change turns for the interpreter lock thousands of times a second,
-        which nearly doubles what both cost.
+        which nearly doubles the time of both.
         """
         worked = time.monotonic() - self._began
         busy = time.thread_time() - self._loop_began > worked * _BUSY_FRACTION

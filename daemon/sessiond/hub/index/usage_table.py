@@ -53,7 +53,7 @@ class Model(NamedTuple):
 def add(
     connection: sqlite3.Connection, file: int, found: Sequence[RecordedUsage], fallback_at: int | None
 ) -> None:
-    """Add the usages of a file. `fallback_at` is the time of those that have none. Must be called in a transaction."""
+    """Add the usages of a file. `fallback_at` is the time of usages without one. Must be called in a transaction."""
     if not found:
         return
     models: dict[Model, int] = {}

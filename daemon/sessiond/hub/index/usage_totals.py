@@ -1,7 +1,7 @@
 """The totals of usage for each session, half-hour and model, and their sums for a report.
 
-A total is made of the counted rows of `usage`, and made again whenever one of them is added or removed, so it never
-drifts from them. A report adds up totals. It reads rows only where a total does not have the answer: in a half-hour
+A total is the sum of the counted rows of `usage`. It is computed again whenever a row is added or removed, so it never
+differs from them. A report adds totals. It reads rows only if a total does not have the answer: in a half-hour
 that the report cuts, or whose prompts have several prices.
 """
 
@@ -81,7 +81,7 @@ class UsageFilter:
 
     @property
     def sql(self) -> str:
-        """The condition that totals must meet: their session is wanted, and so is at least a part of the half-hour."""
+        """The condition that totals must meet: their session is wanted, and at least a part of the half-hour."""
         files: list[str] = []
         if self.agent is not None:
             files.append("agent = :agent")
@@ -141,8 +141,8 @@ class UsageSum(NamedTuple):
         output: Tokens of answers.
         cache_read: Tokens of prompts that were read from a cache.
         cache_write: Tokens of prompts that were written to a cache.
-        cache_write_1h: Those of `cache_write` that are kept for an hour.
-        reasoning: Tokens of reasoning, where they are known.
+        cache_write_1h: The part of `cache_write` that is kept for an hour.
+        reasoning: Tokens of reasoning, if they are known.
         cost: The recorded cost; None if none of the requests has one.
     """
 
@@ -166,7 +166,7 @@ def half_hour_of(at: int) -> int:
 
 
 def refresh(connection: sqlite3.Connection, places: Iterable[Place]) -> None:
-    """Make the totals of these half-hours again. Must be called within the transaction that changed their rows."""
+    """Compute the totals of these half-hours again. Must be called within the transaction that changed their rows."""
     changed = [place._asdict() for place in places]
     connection.executemany("DELETE FROM usage_totals WHERE file = :file AND half_hour = :half_hour", changed)
     connection.executemany(_MAKE, changed)
@@ -178,7 +178,7 @@ def remove(connection: sqlite3.Connection, file: int) -> None:
 
 
 def days(connection: sqlite3.Connection, wanted: UsageFilter) -> list[int]:
-    """Return the days in UTC on which there are usages, counted from 1970, in their order."""
+    """Return the days in UTC with usages, counted from 1970, in ascending order."""
     found = connection.execute(
         f"SELECT DISTINCT half_hour / {HALF_HOURS} FROM usage_totals WHERE {wanted.sql} ORDER BY 1",
         wanted.values,

@@ -65,7 +65,7 @@ class _Watch:
     position: int
     """The position up to which the client was sent all changes."""
     complete_at: int
-    """The last position at which the client knew the list; 0 if that is not known."""
+    """The last position at which the client knew the list; 0 if it is not known."""
     replayed_to: int
     """The position at which the watch began. Earlier changes are a replay."""
     task: "asyncio.Task[None] | None" = None

@@ -1,4 +1,4 @@
-"""Answers questions to the index on its thread, and checks there what holds for all of them.
+"""Answers questions to the index on its thread, and does the checks that are common to all questions.
 
 A question is a function of the worker, such as `listing.page`. If the index file turns out to be damaged or was
 removed, it is rebuilt, and the question is asked again.
@@ -65,7 +65,7 @@ class Worker:
                 log.warning("the index is damaged; it is rebuilt: %r", error)
                 self._rebuild()
                 return question(self)
-        except sqlite3.Error as error:  # a new file fails as well, so the disk is the cause
+        except sqlite3.Error as error:  # a new file fails, too, so the disk is the cause
             raise refusal(self._path or "", error) from error
 
     def check_files(self) -> int:

@@ -28,7 +28,7 @@ def origin_of(live: LiveSession) -> Original | None:
     """Return the session of an agent that a session was read from; None if it was read from none."""
     origin = live.tree.origin
     if origin is None or origin.agent not in AGENTS or "/" in origin.session_id:
-        return None  # a subagent's session, whose id has that of its parent, cannot be resumed alone
+        return None  # a subagent's session, whose id contains that of its parent, cannot be resumed alone
     return Original(origin.agent, origin.session_id, origin.path)
 
 
@@ -54,7 +54,7 @@ def find(original: Original, cwd: str, environ: Mapping[str, str]) -> str | None
     known = [] if original.path is None else [original.path]
     inside = tuple(f"{folder}/" for folder in agent.folders(environ))
     for path in chain(known, _files(agent, environ)):
-        # A copy elsewhere is none of the agent's files.
+        # A copy in another place does not belong to the agent's files.
         if (
             path.startswith(inside)
             and Path(path).is_file()

@@ -32,7 +32,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 log = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 512 * 1024
-"""Limit of a path, in bytes, up to which it is written in a thread. For more, a child process is started."""
+"""Limit of the bytes of a path that is written in a thread. A larger path is written in a child process."""
 VersionOf: TypeAlias = Callable[[Agent, Mapping[str, str]], str | None]
 MAX_LISTED: Final = 1_000
 """Limit of the losses of a result."""

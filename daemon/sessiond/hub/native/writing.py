@@ -30,7 +30,7 @@ from sessiond.store.files.folders import new_file, sync_folder, temporary, write
 from sessiond.store.files.syscalls import Syscalls
 
 MAX_GENERATIONS: Final = 1_000
-"""Limit of the sessions of one path that an agent may have continued."""
+"""Limit of the sessions of one path that an agent has continued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class NativeWork:
 
 @dataclass(frozen=True, slots=True)
 class NativeWritten:
-    """The session that was written, or that was there already with the same content.
+    """The session that was written, or that existed already with the same content.
 
     `must_be_imported`: whether the agent has yet to import it into its database.
     """
@@ -109,7 +109,7 @@ def _elsewhere(work: NativeWork, path: str) -> list[str]:
 
 
 def _write(file: NewFile, data: bytes, elsewhere: Sequence[str]) -> bool:
-    """Write a file, unless there is one. Return whether the file has these bytes now."""
+    """Write a file unless it exists. Return whether the file has these bytes now."""
     path = Path(file.path)
     if any(os.path.lexists(path) for path in elsewhere):
         return False
@@ -122,7 +122,7 @@ def _write(file: NewFile, data: bytes, elsewhere: Sequence[str]) -> bool:
 
 
 def _create(path: Path, data: bytes) -> bool:
-    """Create a file atomically, with access for its owner only. Return whether there was none."""
+    """Create a file atomically, with access for its owner only. Return whether it did not exist."""
     calls = Syscalls()
     _make_folder(path.parent)
     made = temporary(path)
@@ -145,13 +145,13 @@ def _make_folder(path: Path) -> None:
 
 
 def _replace(path: str, data: bytes) -> None:
-    """Write a file of this program's own, in place of an earlier one."""
+    """Write a file of this program, in place of an earlier one."""
     _make_folder(Path(path).parent)
     write_file(Path(path), data, Syscalls())
 
 
 def _known_messages(work: NativeWork, target: NativeTarget) -> list[str]:
-    """Return the ids of the messages that the agent's databases have of a session."""
+    """Return the ids of the messages of a session in the agent's databases."""
     agent, known = AGENTS[work.agent], list[str]()
     if agent.load_database is None:
         return known

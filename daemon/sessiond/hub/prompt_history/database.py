@@ -143,7 +143,7 @@ class Prompts:
             cwd: The folder; None for prompts of all folders.
             session_id: The session; None for prompts of all sessions and of none.
             below: Only prompts with an earlier time, or with the same time and a lower number, match.
-            limit: How many are returned at most.
+            limit: The maximum number of returned prompts.
         """
         conditions, values = ["(created_at, history.id) < (?, ?)"], [*below]  # type: tuple[list[str], list[object]]
         for column, value in (("cwd", cwd), ("session_id", session_id)):
@@ -249,7 +249,7 @@ def _merge(connection: sqlite3.Connection, prompts: Sequence[NewPrompt]) -> int:
     added = 0
     for new in prompts:
         row = _row(_normal(new.prompt), new)
-        # Prompts of one second are compared, which are few.
+        # Only the few prompts of the same second are compared.
         known = (
             "SELECT 1 FROM history WHERE created_at = ?2 AND prompt = ?1 AND cwd IS ?3 AND session_id IS ?4"
         )

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _NEWEST: Final = ((1 << 63) - 1, 0)
-"""A place after that of every prompt."""
+"""A place after all prompts."""
 _GATHER_SECONDS: Final = 0.05
 """Seconds for which the thread waits for further prompts before it writes."""
 _MAX_BATCH: Final = 200

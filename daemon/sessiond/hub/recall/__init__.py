@@ -1,1 +1,1 @@
-"""Recall: answers a question with the most telling passages of all sessions."""
+"""Recall: answers a question with the most relevant passages of all sessions."""

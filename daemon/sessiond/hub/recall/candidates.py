@@ -1,6 +1,6 @@
 """Finds the entries that may answer a question, from the tables of stems and names.
 
-A term that is in many entries says little, so only its newest entries are considered. Their number bounds the work.
+A term in many entries has little value, so only its newest entries are considered. Their number bounds the work.
 """
 
 import heapq
@@ -15,7 +15,7 @@ from sessiond.hub.recall.question import DERIVED_WEIGHT, Concept, ParsedQuestion
 MAX_ROWS: Final = 4_000
 """The maximum number of entries of one term that are considered."""
 MAX_ROWS_OF_MANY: Final = 50_000
-"""The same before the entries of other projects are left out."""
+"""The same limit before the entries of other projects are left out."""
 PER_WORDING: Final = 100
 """The number of entries that are examined for each wording."""
 _TRIGRAM: Final = 3

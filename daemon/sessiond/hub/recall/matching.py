@@ -19,7 +19,7 @@ MAX_CHARS: Final = 20_000
 _MAX_OCCURRENCES: Final = 600
 _SENTENCE_END: Final = re.compile(r"[.!?]\s+|\n\s*")
 _BEFORE: Final = 120
-"""The characters before the best part in which words of the subject are looked for."""
+"""The characters before the best part in which words of the subject are searched."""
 _MAX_SUBJECT: Final = 480
 _NUMBER: Final = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|hundred|thousand|percent|half|twice|midnight|noon)"
@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(
 
 
 class Occurrence(NamedTuple):
-    """A match in a text: where it is, the place of its concept in the question, and its value."""
+    """A match in a text: its place, the place of its concept in the question, and its value."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class Match:
     """The matches of a text.
 
     Attributes:
-        best: The best value of each concept in all of the text.
+        best: The best value of each concept in the whole text.
         near: The values of the concepts in its best part, in which each word counts for one concept only.
         start: Where the best part begins.
         end: Where the last match of the best part ends.
@@ -99,7 +99,7 @@ class Matcher:
         return frozenset(stem for stem in self._stemmer.stems(words).values() if stem is not None)
 
     def beyond(self, subject: frozenset[str]) -> frozenset[str]:
-        """Return the stems of a subject that no word of the question and none of its synonyms has."""
+        """Return the stems of a subject that the words of the question and their synonyms do not have."""
         return subject - self._wanted
 
     def _occurrences(self, text: str) -> list[Occurrence]:
@@ -160,7 +160,7 @@ def _sentence(place: int, ends: Sequence[int], length: int) -> tuple[int, int]:
 def _best_part(occurrences: Sequence[Occurrence], ends: Sequence[int]) -> tuple[dict[int, float], int, int]:
     """Return the values of the concepts in the part of a text that is worth most, its start and its end.
 
-    The answer to a question is mostly in one sentence. Matches in two sentences are more often there by chance.
+    The answer to a question is usually in one sentence. Matches in two sentences are more often accidental.
     """
     most, near, start, end = 0.0, dict[int, float](), 0, 0
     after = 0
@@ -183,7 +183,7 @@ def _assigned(part: Sequence[Occurrence]) -> dict[int, float]:
     """Return the values of the concepts if each word of a text counts for one concept, the best matches first.
 
     Wordings of a question name the same thing by several words, which are synonyms of each other. A text that has one
-    of them would otherwise count as a match of all.
+    of these words would otherwise count as a match of all.
     """
     values: dict[int, float] = {}
     used: set[int] = set()

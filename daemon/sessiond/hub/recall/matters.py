@@ -72,5 +72,5 @@ def _is_same(best: Passage, other: Passage) -> bool:
 
 
 def _share_more_than_the_question(best: Passage, other: Passage) -> bool:
-    """Return whether the common words are not only those of the question, by which both were found."""
+    """Return whether there are common words that are not words of the question, by which both were found."""
     return not best.beyond or not other.beyond or not best.beyond.isdisjoint(other.beyond)

@@ -19,9 +19,9 @@ SYNONYM_WEIGHT: Final = 0.7
 DERIVED_WEIGHT: Final = 0.6
 """The value of a word that is derived from it."""
 REPEATED: Final = 0.35
-"""How much more a word is worth for each further wording that has it."""
+"""The increase of the value of a word for each further wording with it."""
 SHORTEST_NAME: Final = 5
-"""The minimum length of a word that is also looked for within names in code."""
+"""The minimum length of a word that is also searched within names in code."""
 
 
 _ASKS_NUMBER: Final = re.compile(
@@ -34,14 +34,14 @@ _ASKS_NUMBER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """A word of the question, and the terms that may stand for it.
+    """A word of the question, and the terms that may replace it.
 
     Attributes:
         word: The word as the question has it.
         stem: Its stem.
         derived: Words that may be derived from it, or it from them, each as its stem.
         synonyms: Other terms for it.
-        synonym_weight: The value of a synonym. It is lower for a word of several groups, which may mean another thing.
+        synonym_weight: The value of a synonym. It is lower for a word of several groups, which may mean other things.
         weight: The value of the word, higher if several wordings have it.
     """
 
@@ -105,7 +105,7 @@ def _concepts(wording: str, synonyms: Synonyms, stemmer: Stemmer) -> list[Concep
         groups = _groups_at(place, [paired_stem for _, paired_stem in pairs], synonyms)
         derived = [
             form for form, own in stemmer.stems(related(stem)).items() if form == own
-        ]  # else it is no stem
+        ]  # otherwise the text is not a stem
         found[stem] = _concept(word, stem, derived, groups, synonyms)
         if len(found) == MAX_CONCEPTS:
             break
@@ -118,7 +118,9 @@ def _concept(
     terms: dict[tuple[str, ...], Term] = {}
     for number in groups:
         for term in synonyms.groups[number]:
-            if term.stems and stem not in term.stems:  # else the word itself matches, which is worth more
+            if (
+                term.stems and stem not in term.stems
+            ):  # otherwise the word itself matches, which has a higher value
                 terms.setdefault(term.stems, term)
     weight = SYNONYM_WEIGHT / max(1, len(groups)) ** 0.5
     return Concept(

@@ -29,7 +29,7 @@ _WEIGHTS: Final = {
 }  # fmt: skip
 _SUMMARY_TYPES: Final = frozenset(("compaction", "branch_summary"))
 _SUMMARY_WEIGHT: Final = 0.9
-"""A summary says what an entry says, in fewer words: the entry comes first if both are found."""
+"""A summary repeats an entry in fewer words, so the entry comes first if both are found."""
 _TITLE_TYPES: Final = frozenset(("label", "session_info", "title_change", "session", "session_init"))
 _TITLE_WEIGHT: Final = 0.7
 _NEIGHBORHOOD: Final = 40
@@ -63,7 +63,7 @@ class Passage:
         start: Where the part that matches best begins.
         matched: The words of the question that it matches, with the values of the matches.
         subject: The stems of the words of the sentence that matches best.
-        beyond: Those of them that the question does not have.
+        beyond: The stems of `subject` that the question does not have.
         score: Its value, compared with the best one, whose score is 1.0.
         neighbor: The message before or after it.
     """
@@ -163,7 +163,7 @@ def _rows(connection: sqlite3.Connection, entries: Collection[int]) -> list[_Row
 
 
 def _without_copies(scored: Sequence[_Scored]) -> list[_Scored]:
-    """Return the entries without those whose text another one has too, as in a fork. The oldest one stays."""
+    """Return the entries without repeated texts, as in a fork. The oldest entry with a text stays."""
     originals: dict[str, _Scored] = {}
     for candidate in sorted(scored, key=lambda candidate: (candidate.row.at or 0, candidate.row.entry)):
         originals.setdefault(candidate.row.text, candidate)
@@ -195,7 +195,7 @@ def _ranked(
 
 
 def _value(match: Match) -> float:
-    """Return what an entry is worth: its matches anywhere, and those that are close together."""
+    """Return the value of an entry: that of its matches anywhere, and of those that are close together."""
     return (1 - _NEAR) * sum(match.best.values()) + _NEAR * sum(match.near.values())
 
 

@@ -14,12 +14,12 @@ _SUFFIXES: Final = (
 )  # fmt: skip
 """Endings that distinguish the stems of related words, such as `expiri` and `expir`."""
 _LAST_LETTERS: Final = (("t", "s"), ("d", "s"))
-"""The same for `convert` and `convers`, `extend` and `extens`."""
+"""The same endings for `convert` and `convers`, `extend` and `extens`."""
 _SHORTEST: Final = 4
 
 
 def related(stem: str) -> list[str]:
-    """Return stems that may be of words derived from the word of a stem, or of the word that it is derived from."""
+    """Return possible stems of words that are derived from the word of a stem, or that it is derived from."""
     found = [stem + suffix for suffix in _SUFFIXES]
     found += [stem.removesuffix(suffix) for suffix in _SUFFIXES if stem.endswith(suffix)]
     for pair in _LAST_LETTERS:
@@ -47,7 +47,7 @@ class Stemmer:
         self._known: dict[str, str | None] = {}
 
     def stems(self, words: Collection[str]) -> dict[str, str | None]:
-        """Return the stem of each word; None for one that is not a single word for the tokenizer."""
+        """Return the stem of each word; None for a text that is not a single word for the tokenizer."""
         if len(self._known) > MAX_CACHED:
             self._known.clear()
         new = [word for word in dict.fromkeys(words) if word not in self._known]

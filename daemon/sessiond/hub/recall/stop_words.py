@@ -1,4 +1,4 @@
-"""English words that say nothing about the matter of a question."""
+"""English words without information about the subject of a question."""
 
 from typing import Final
 

@@ -111,9 +111,9 @@ _CHANGED: Final = re.compile(
 )
 """The old value of a setting, if it is present, and the new value, as plans and reports of changes show them."""
 _ADDRESS: Final = re.compile(r"\barn:[\w:-]{1,80}+\Z")
-"""The beginning of the name of a secret in a cloud, which is none."""
+"""The beginning of the name of a secret in a cloud, which is not a secret itself."""
 _TEST_PASSED: Final = re.compile(r"PASS:[ ](?:[^\s/:]{0,80}[Tt]est|[^\s/:]{1,80}(?:/|::))")
-"""The result of a test. A password can follow the same word."""
+"""The result of a test, such as `pass`. A password can follow the same word."""
 _WORD: Final = re.compile(r"[^\s\"'`]{4,4096}+")
 _METHOD: Final = re.compile(
     r"(?:sha|md|aes|rsa|des|utf|base|bcrypt|argon|pbkdf|scrypt|hmac|oauth|http|v|n?tlm|ed|ecdsa|rfc|step|line"
@@ -281,7 +281,7 @@ def _unquoted(text: str, found: re.Match[str], at: int, form: str) -> tuple[int,
         cell = _UNTIL["|"](text, at)
         if cell is None or not any(character.isdigit() for character in cell["value"]):
             return None
-        is_box = found["cell"] != "|"  # in other text than tables, this sign is rare
+        is_box = found["cell"] != "|"  # outside of tables, this sign is rare
         is_secret = is_strong(cell["value"]) or (is_box and looks_secret(cell["value"], least=8))
         return cell.span("value") if is_secret else None
     if form == "word":

@@ -1,4 +1,4 @@
-"""The forms of commands, statements and calls that take a password without its name."""
+"""The forms of commands, statements and calls with a password that has no name."""
 
 from typing import Final
 
@@ -120,7 +120,7 @@ OPTIONS: Final = (
     ("Password", 4, ("http",), r"\bhttps?\s[^\r\n|;&]{0,200}?(?:-a"
     r"|--auth)[ =]{1,4}+[\w.@-]{1,80}+:(?P<value>[^\s\"'`]{4,200}+)"),
 )  # fmt: skip
-"""Forms with an option, which are only searched in a text with one."""
+"""Forms with an option, which are only searched in a text with an option."""
 
 PASSWORDS: Final = (
     ("Password", 6, ("wpa_passphrase",), rf"wpa_passphrase\s{{1,4}}+(?:[\"'][^\"'\r\n]{{1,40}}+[\"']"

@@ -33,14 +33,14 @@ _WORDS_ONLY: Final = re.compile(r"[^\W\d]+(?:[-./:@|,+&=?!;*'’_][^\W\d]+)*[.,:
 _JOINED_WORDS: Final = re.compile(
     r"[A-Za-z]{3,20}(?:-[A-Za-z]{3,20}){2,7}|[A-Za-z]{3,20}(?:[_.+~][A-Za-z]{3,20}){3,7}"
 )
-"""Words that are joined as those of a passphrase."""
+"""Words that are joined like those of a passphrase."""
 _DOTTED_NAME: Final = re.compile(r"[A-Za-z_]\w{0,29}(?:\??\.[A-Za-z_]\w{0,29})+[!,;)\]}]{0,3}")
 _NUMBERED_WORD: Final = re.compile(
     r"(?:\A|\.)(?!(?:sha|md|base|u?int|float|utf|ucs|x|ip|rfc|arm|amd|aes|rsa|des|ed|es|iso|win|lib|py|python|node|java"
     r"|http|oauth|log|mp|h|v)\d)[A-Za-z]{3,30}\d{2,4}(?=\.|[!,;)\]}]{0,3}\Z)"
     r"|[A-Za-z]\d[A-Za-z]{1,3}\d[A-Za-z]"
 )
-"""A word with a number, as people make passwords, or a mixture, in a text that otherwise looks like a name in code."""
+"""A word with a number, like passwords of people, or a mixture, in a text that otherwise looks like a name in code."""
 _FOUR_GROUPS: Final = re.compile(r"[a-z]{4}(?: [a-z]{4}){3}")
 """The password of an app, as Google shows it."""
 _ONE_OF_US: Final = re.compile(r"passw|secret|token|credential|api_?key", re.IGNORECASE)
@@ -49,7 +49,7 @@ _ONE_OF_US: Final = re.compile(r"passw|secret|token|credential|api_?key", re.IGN
 def is_worth(value: str, *, is_password: bool, is_quoted: bool) -> bool:
     """Return whether the value of an assignment is a secret and not code, prose or an example."""
     if any(character.isspace() for character in value):
-        return is_quoted and is_passphrase(value)  # else prose, such as the label of a field
+        return is_quoted and is_passphrase(value)  # otherwise the text is prose, such as the label of a field
     if is_password and _JOINED_WORDS.fullmatch(value) is not None:
         return _ONE_OF_US.search(value) is None and may_be_secret(value, is_quoted=True)
     if is_password and is_quoted and len(value) >= 12 and _IDENTIFIER.fullmatch(value) is not None:
@@ -103,7 +103,7 @@ def _is_dotted_name(value: str) -> bool:
 
 
 def is_strong(value: str, *, least: int = 8) -> bool:
-    """Return whether a text is unlikely to be anything else than a secret, even in prose: it mixes its characters."""
+    """Return whether a text is probably a secret, even in prose, because it mixes its characters."""
     if len(value) < least or not looks_secret(value, least=least):
         return False
     return _kinds(value) >= 3

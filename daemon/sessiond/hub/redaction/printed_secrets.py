@@ -8,9 +8,9 @@ from sessiond.hub.redaction.spans import Span
 
 _ALONE: Final = re.compile(
     r"\n(?P<value>[^\s:=]\S{5,400}+(?:[ ]\w{6,64}+){0,20}+)"
-    r"(?=[ \t]{0,4}+(?:[\r\n]|\Z)|(?<=[$#%])[ ])"  # perhaps with the next prompt
+    r"(?=[ \t]{0,4}+(?:[\r\n]|\Z)|(?<=[$#%])[ ])"  # the next prompt may follow
 )
-"""A line of one word or of several that may be secrets, and the end of the line before it."""
+"""A line of one or several words that may be secrets, and the end of the previous line."""
 _PROMPT: Final = re.compile(
     r"[\w.-]{1,64}+@[\w.-]{1,64}+[:~]\S{0,200}+\Z|[\w.-]{1,100}+:(?:\d{1,5}+|\*):|[A-Za-z_][\w.]{0,64}+=(?!=|\s|\Z)"
 )
@@ -38,7 +38,7 @@ _COMMAND: Final = re.compile(
 """Matches a command, in lower case, that prints one secret or a few."""
 _MAX_LINE: Final = 500
 _MAX_LINES: Final = 5
-"""Limits of the line of a command, and of the lines it is continued on."""
+"""Limits of the line of a command, and of its continuation lines."""
 
 
 def printed(text: str, lowered: str) -> list[Span]:
@@ -55,7 +55,7 @@ def printed(text: str, lowered: str) -> list[Span]:
         is_next = last >= 0 and not text[last : found.start()].strip()
         if not is_next and not _is_command(lowered, found.start()):
             continue
-        words = text[start:end].split()  # several where pwgen prints columns
+        words = text[start:end].split()  # several secrets if pwgen prints columns
         if all(looks_secret(word, least=6) for word in words) and _PROMPT.match(text, start, end) is None:
             spans.append(Span(start, end, "Printed Secret"))
             last = end

@@ -2,7 +2,7 @@
 
 Kingfisher (https://github.com/mongodb/kingfisher) knows the keys of some 400 providers, is maintained, and uses no
 network. Compiling its rules takes seconds, so they are compiled once on each machine and loaded from `cache_folder`
-afterwards, in 0.4 s. They take 50 MB, so they are in a process that ends when nothing was searched for a while.
+afterwards, in 0.4 s. They take 50 MB, so they are in a process that ends after some time without a search.
 """
 
 import logging
@@ -66,7 +66,7 @@ _OURS: Final = (
     ("ngrok Token", ("_",), r"[12][A-Za-z0-9]{26}_[A-Za-z0-9]{20,22}(?![A-Za-z0-9])"),
     ("age Key", ("AGE-SECRET",), r"AGE-SECRET-KEY-1[0-9A-Z]{40,}"),
 )  # fmt: skip
-"""The formats of the keys that agents meet most. Kingfisher rejects some that look invented, and may not be installed.
+"""The formats of the most frequent keys. Kingfisher rejects some that look invented, and may not be installed.
 
 For each format: the kind, hints, and the expression, which is only applied to a text that contains one of the hints.
 """
@@ -137,7 +137,7 @@ def private_keys(text: str) -> list[Span]:
 
 def by_pattern(text: str) -> list[Span]:
     """Return the keys in a text that match the formats of this module. A key never starts inside a word."""
-    if _ANY_HINT.search(text) is None:  # true of most texts, and faster than a search for each hint
+    if _ANY_HINT.search(text) is None:  # true for most texts, and faster than a search for each hint
         return []
     return [
         Span(*found.span(), kind)
@@ -234,7 +234,7 @@ class ProviderKeys:
         found: list[Span] = []
         for version in dict.fromkeys((data, spaced)):
             for start, end, rule in scanner.scan(version):
-                if len(data) != len(text):  # the offsets count bytes
+                if len(data) != len(text):  # the offsets are in bytes
                     start, end = (len(data[:offset].decode("utf-8", "replace")) for offset in (start, end))
                 while end > start and text[end - 1] in _QUOTES:
                     end -= 1
@@ -242,7 +242,7 @@ class ProviderKeys:
                     start += 1
                 kind, value = _kind(rule), text[start:end]
                 if kind.startswith("generic") and value.isalpha() and value.islower():
-                    continue  # a word in the place of a password, as in documentation
+                    continue  # a word in place of a password, as in documentation
                 found.append(Span(start, end, kind))
         return found
 

@@ -23,7 +23,7 @@ _MAX_HARMLESS_CHARACTERS: Final = 64
 _PART: Final = 16_384
 """Limit of characters in one search by Python's regular expressions, which holds the interpreter lock."""
 _OVERLAP: Final = 8_192
-"""Characters of a line that are searched twice where the line is longer than a part: a secret may cross its end."""
+"""Characters that are searched twice if a line is longer than a part, because a secret may cross the end of a part."""
 
 
 class Redactor:

@@ -1,4 +1,4 @@
-"""Runs Kingfisher in a process of its own, which takes its rules along when it ends.
+"""Runs Kingfisher in a separate process, whose end frees the memory of the rules.
 
 The rules take 50 MB. Unloaded, they would leave 20 MB of pages of code and of freed memory in the daemon.
 """
@@ -79,7 +79,7 @@ class ScanningProcess:
             if self._process is not None:
                 with contextlib.suppress(OSError, EOFError):
                     return _asked(self._process, data)
-                self._forget()  # the system has ended it, for lack of memory or with its group
+                self._forget()  # the system has ended the process, for lack of memory or with its group
             process = self._process = self._started()
             self._end = weakref.finalize(self, _end, process)  # no caller closes this object
             try:
@@ -130,7 +130,7 @@ def _asked(process: "subprocess.Popen[bytes]", data: bytes) -> list[FoundKey]:
 
 
 def _read(stream: IO[bytes]) -> bytes:
-    """Return what follows its size. Raises `EOFError` if it does not come whole."""
+    """Return the data that follow their size. Raises `EOFError` if they are incomplete."""
     head = stream.read(_SIZE.size)
     size = _SIZE.unpack(head)[0] if len(head) == _SIZE.size else 0
     data = stream.read(size)

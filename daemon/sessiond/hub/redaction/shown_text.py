@@ -24,13 +24,13 @@ _REPLACED: Final = re.compile(
     r"|(?<=\\)\\{0,7}(?:u\{(?P<braced>[0-9a-fA-F]{1,6})\}|u(?P<u>[0-9a-fA-F]{4})|x(?P<x>[0-9a-fA-F]{2}))"
     r"|(?<=&)(?:\#(?P<decimal>[0-9]{1,7})|\#[xX](?P<hex>[0-9a-fA-F]{1,6})|(?P<named>amp|lt|gt|quot|apos));"
     r"|(?<=%)(?P<percent>[0-9a-fA-F]{2})"
-    r"|(?P<joined>(?<=\\)\r?\n[ \t]{0,40}+"  # a line that is continued, but not one that ends as base64 does
+    r"|(?P<joined>(?<=\\)\r?\n[ \t]{0,40}+"  # a continued line, but not a line that ends like base64
     r"|(?<=[A-Za-z0-9]=)\r?\n(?=[A-Za-z0-9])(?!(?:export\ |[\w.-]{1,80}+[ \t]{0,4}+[=:])))"
     rf"|(?P<invisible>(?<=[{_INVISIBLE}]))|(?P<form>(?<=[{_OTHER_FORMS}])))"
 )
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _INSIDE: Final = "\ue000"
-"""Stands for a quote or a backslash that is written as an escape, since it does not end the value around it."""
+"""Replaces a quote or a backslash that is written as an escape, because it does not end the value around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def shown_text(text: str) -> ShownText | None:
 
 
 def _character(found: re.Match[str]) -> str | None:
-    """Return the character that a reader sees in place of a match: none for a color, None if it is no replacement."""
+    """Return the character that a reader sees in place of a match: "" for a color, None if it is not replaced."""
     kind = found.lastgroup
     if kind in ("color", "invisible", "joined"):
         return ""

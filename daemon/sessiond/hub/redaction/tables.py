@@ -14,7 +14,7 @@ _RULE: Final = re.compile(r"[-+|:=\s│┃║┼├┤─━╪═╞╡]+")
 _BARS: Final = re.compile(r"[|│┃║]")
 _SEPARATORS: Final = (_BARS, re.compile(","), re.compile("\t"), re.compile(";"))
 _CELLS: Final = re.compile(r"[\w .#/\"'`-]{0,200}+(?:[|│┃║,\t;][\w .#/\"'`-]{0,200}+)++")
-"""A line of cells that may be headings. Most lines are not, and that is seen at their first characters."""
+"""A line of cells that may be headings. The first characters of most lines show that they are not."""
 _LONGEST_HEADING: Final = 400
 _HINT: Final = re.compile(
     r"(?i:pass|pwd|secret|token|credential|key|auth|salt)[^|│┃║,\t;]{0,40}(?:[|│┃║,\t;]|\Z)"
@@ -24,7 +24,7 @@ _ROUND_VALUE: Final = " \t\"'`"
 
 
 def in_tables(text: str) -> Iterator[Span]:
-    """Yield the values below a heading such as `password` that look like one."""
+    """Yield the values below a heading such as `password` that look like a password."""
     heading: list[str] = []
     separator = _BARS
     for found in _LINE.finditer(text):

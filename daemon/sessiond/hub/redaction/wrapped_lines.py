@@ -9,7 +9,7 @@ _NARROWEST: Final = 32
 _WIDEST: Final = 400
 """Limits of the width of a terminal in columns."""
 _NEXT: Final = re.compile(rf"\n(?P<rest>[A-Za-z0-9_.+/~-]{{1,{_WIDEST}}}+={{0,2}}+)(?=[\r\n]|\Z)")
-"""A line that has nothing but characters of tokens."""
+"""A line that has only characters of tokens."""
 _TAIL: Final = re.compile(r"[A-Za-z0-9_.+/~-]{1,64}+\Z")
 _FILE: Final = re.compile(r"\w\.[a-z][a-z0-9]{0,3}\Z|\A--|/\Z")
 _SHOWN: Final = 64
@@ -23,9 +23,9 @@ _BLOCK: Final = 24
 
 
 def unwrapped(text: str) -> ShownText | None:
-    """Return a text in which tokens are whole that a terminal broke into lines, or None if it has none.
+    """Return a text in which tokens that a terminal broke into lines are joined, or None if it has no such token.
 
-    All lines of a token but the last are as wide as the terminal.
+    All lines of a token except the last one are as wide as the terminal.
     """
     parts: list[str] = []
     shown, written = [0], [0]
@@ -65,6 +65,6 @@ def _is_piece(text: str) -> bool:
 
 
 def _is_in_block(text: str, place: int, width: int) -> bool:
-    """Return whether lines of the same width end before a place and at a distance from it."""
+    """Return whether the lines before and after a place have the same width."""
     ends = (place - 1, place - 1 + (_BLOCK // 2) * width, place - 1 + _BLOCK * width)
     return ends[0] >= 0 and all(text[end : end + 1] == "\n" for end in ends)

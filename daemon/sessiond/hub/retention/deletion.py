@@ -41,7 +41,7 @@ class Deletion:
         """Move the session that a request names to the trash, and notify all clients.
 
         A repeated command returns the first result, as does a request for a session that is in the trash already.
-        Raises as `delete` does.
+        Raises the same errors as `delete`.
         """
         command = self._commands.of(m.DELETE, params)
 
@@ -80,7 +80,7 @@ class Deletion:
                 deleted only then.
             note: A text for the trash.
             by: The client id, or `daemon`.
-            command: The command that the request is, if it brought a `commandId`.
+            command: The command of the request, if it has a `commandId`.
 
         Raises:
             IncompatibleParams: The session is in a folder of another program, and `by_path` is False.
@@ -106,7 +106,7 @@ class Deletion:
                 raise
             if self._open.has(live):
                 break
-            live = await self._open.session(live.session_id)  # it was unloaded in the meantime
+            live = await self._open.session(live.session_id)  # the session was unloaded in the meantime
         return await self._to_trash(live, note or "", by, command)
 
     async def _deleted_before(self, gone: SessionTrashed) -> t.DeleteResult | None:

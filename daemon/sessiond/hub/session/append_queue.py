@@ -1,4 +1,4 @@
-"""Appending to an open session: batches are placed, and queued at the log.
+"""Appends to an open session: places batches, and queues them at the log.
 
 Invariant: no code awaits between choosing a parent and joining the log's queue. Appends that must wait (for loading,
 another program's lines, a torn line, a migration or a promotion) wait under one lock, in order of arrival, and choose
@@ -79,7 +79,7 @@ class AppendQueue:
         self._publisher = publisher
         self._is_shared = is_shared
         self._new_ids = LONG_IDS if is_shared else SHORT_IDS
-        self._waiting: deque[Append | PlainRequests] = deque()  # plain requests only if they moved
+        self._waiting: deque[Append | PlainRequests] = deque()  # plain requests are here only if they moved
         self._waiting_bytes = 0
         self._moves = Moves()
         self._is_placing_again = False
@@ -176,7 +176,7 @@ class AppendQueue:
         return True
 
     def _ids(self, append: Append) -> NewIds:
-        """Return the ids for new entries. Those of an append that has moved keep theirs where these are free."""
+        """Return the ids for new entries. An append that has moved keeps its ids if they are free."""
         pinned = append.prepared.ids if append.state == "moved" else ()
         return NewIds(self._new_ids.length, pinned) if pinned else self._new_ids
 
@@ -250,7 +250,7 @@ class AppendQueue:
             while self._waiting:
                 async with self._maintenance.lock:
                     if not self._waiting:
-                        break  # its lines have arrived while the lock was held elsewhere
+                        break  # its lines have arrived while another daemon held the lock
                     first = self._waiting[0]
                     if not isinstance(first, Append) or first.state == "moved":
                         await self._place_again()
@@ -281,7 +281,7 @@ class AppendQueue:
                     await self._place_all_again()
                 break
             except (StoreUnreachable, LogMoved) as refusal:
-                # If none was sent, it is known now that nothing is stored.
+                # If no line was sent, nothing is stored.
                 if (
                     not self._moves.sent
                     or self._moves.is_overdue
@@ -412,5 +412,5 @@ def _has_moved(waiting: Append | PlainRequests) -> bool:
 
 
 def _size(waiting: Append | PlainRequests) -> int:
-    """Return the bytes that a waiting append counts for."""
+    """Return the size in bytes of a waiting append."""
     return waiting.size if isinstance(waiting, Append) else sum(len(row.line) for row in waiting.rows)

@@ -1,4 +1,4 @@
-"""An append on its way to the log: its states, and the batches that are queued there."""
+"""An append before it is in the log: its states, and the queued batches."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -41,9 +41,9 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlainRequests(Protocol):
-    """Requests of one client that follow each other. Each appends one new entry at the leaf, and changes nothing else.
+    """Consecutive requests of one client. Each appends one new entry at the leaf, and changes nothing else.
 
-    They are one unit from placing to reply: their rows are queued, committed and announced together, and only the
+    They are one unit until the reply: their rows are queued, committed and announced together, and only the
     responses are separate.
 
     Attributes:
@@ -144,7 +144,7 @@ class Append:
 
 @dataclass(slots=True)
 class Batch:
-    """Appends whose lines are queued at the log as one: one append, or plain ones that follow each other.
+    """Appends whose lines are queued at the log together: one append, or consecutive plain ones.
 
     Attributes:
         requests: The appends, in log order.
@@ -180,7 +180,7 @@ def read_drafts(append: Append, blobs: SessionBlobs) -> Steps[None]:
 
 
 def makes_session(row: NewRow) -> bool:
-    """Whether an entry promotes a draft session: an answer, or a working state without one (decision 0012)."""
+    """Whether an entry promotes a draft session: an answer, or a working state without an answer (decision 0012)."""
     if row.role == "assistant":
         return True
     return row.type == "custom" and not row.sets_no_property and updates.sets_state(row.line)

@@ -45,7 +45,7 @@ class SessionBlobs:
         self._sources: Sequence[BlobSource] = stores if fallback is None else (*stores, fallback)
 
     def needed_by(self, drafts: Sequence[bytes]) -> bool:
-        """Whether drafts must pass through `extract` and `store` before they are queued. A quick check."""
+        """Whether drafts must pass through `extract` and `store` before they are queued. The check is fast."""
         if self._own is not None:
             for draft in drafts:
                 # A blob reference contains "sha256:". Most drafts contain no 6, and this check is 100 times cheaper.
@@ -62,7 +62,7 @@ class SessionBlobs:
         return await asyncio.to_thread(_extract, drafts, images=self.takes_images)
 
     async def store(self, new: dict[str, bytes], drafts: Iterable[bytes]) -> None:
-        """Make the blobs that drafts name durable: store new ones, and refresh old ones so that none is collected."""
+        """Make the blobs that drafts name durable: store new ones, and update the times of old ones."""
         if self._own is not None:
             data = list(new.values())
             for start in range(0, len(data), PUTS_AT_ONCE):

@@ -24,7 +24,7 @@ MAX_CONTEXT_SECONDS: Final = 60.0
 
 
 class DerivableSession(Protocol):
-    """A session as results are derived from it."""
+    """A session from which results are derived."""
 
     tree: Tree
 

@@ -46,7 +46,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     target: str | None
     fields: dict[str, Raw]
     sets_no_property: bool
-    """Whether it is known to change no fact of its session: see `session.marks`."""
+    """Whether it certainly changes no fact of its session: see `session.marks`."""
 
 
 def read_draft(index: int, raw: bytes) -> Draft:
@@ -67,7 +67,7 @@ def read_draft(index: int, raw: bytes) -> Draft:
 
 
 class NewMessage(msgspec.Struct, frozen=True, gc=False):
-    """The draft of a new message that asks for nothing else."""
+    """The draft of a new message without other members."""
 
     body: bytes
     role: str

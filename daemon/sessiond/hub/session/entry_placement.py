@@ -262,7 +262,7 @@ def _as_one(rows: list[NewRow]) -> Steps[list[NewRow]]:
 
 
 def ended(lines: Sequence[bytes]) -> list[bytes]:
-    """Return lines as a log of their own: the mark of a batch that continues is removed from the last line."""
+    """Return lines as a separate log: the mark of a continued batch is removed from the last line."""
     *before, last = lines
     last = last.rstrip(b"\n")
     return [*before, (last[: -len(MORE_FOLLOWS)] + b"}" if last.endswith(MORE_FOLLOWS) else last) + b"\n"]

@@ -1,4 +1,4 @@
-"""Chooses which lines of another store a session lacks. Nothing is judged but the id of a line."""
+"""Selects the lines of another store that a session lacks. Only the ids of lines are checked."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field

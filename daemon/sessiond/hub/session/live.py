@@ -55,7 +55,7 @@ class LiveSession:
         is_shared: Whether other daemons may append to the log at the same time.
 
     Attributes:
-        session_id: The id in the header, or one that is generated for a file without a header.
+        session_id: The id in the header, or a generated id for a file without a header.
         holders: The ids of the clients that hold the session.
         awaits_holder: Whether it was created for a client that does not hold it yet. It is not closed until then.
         cached_info: The description of the session, with the `facts_key` for which it was made.
@@ -129,7 +129,7 @@ class LiveSession:
             self._divergence.begin()
 
     def set_id(self, session_id: str) -> None:
-        """Set the session id: the header's, or one that is generated for a file without a header."""
+        """Set the session id: the one in the header, or a generated id for a file without a header."""
         self.session_id = self.subscribers.session_id = self.tree_watches.session_id = session_id
 
     # --- state -----------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ class LiveSession:
         self._appends.append(raw, placement, durability, origin, done)
 
     def append_messages(self, messages: Sequence[NewMessage], requests: PlainRequests) -> bool:
-        """Append new messages at the leaf, one after the other, if nothing has to be prepared or waited for.
+        """Append new messages at the leaf, one after the other, if no preparation and no wait is necessary.
 
         This is the short way of the most frequent append. It has the same effect as `append` for each of them.
 
@@ -332,7 +332,7 @@ class LiveSession:
         self._write_block.update()
 
     def fix_tail(self) -> Coroutine[Any, Any, str | None]:
-        """Quarantine a torn line, as the next append would. Returns its new place, or None if there is none."""
+        """Quarantine a torn line, as the next append would. Returns its new place, or None if there is no torn line."""
         return self._maintenance.fix_tail()
 
     def ingest(self) -> Coroutine[Any, Any, bool]:
@@ -349,7 +349,7 @@ class LiveSession:
         return self
 
     def _titled(self) -> None:
-        """Write the title into the header, unless the log is in no file that another program may read."""
+        """Write the title into the header, if the log is in a file that another program may read."""
         if not self.is_shared:
             self._title.start()
 
@@ -393,7 +393,7 @@ class LiveSession:
     # --- closing ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:
-        """Wait until every line is synced. Returns whether there was anything to do."""
+        """Wait until every line is synced. Returns whether any line was not synced before."""
         was_pending = self.pending
         while self.pending:
             await self._appends.until_served()
@@ -402,7 +402,7 @@ class LiveSession:
         return await self.log.flush() or was_pending
 
     async def close(self) -> None:
-        """Finish the work under way and close the log."""
+        """Finish the work in progress and close the log."""
         self.tree_watches.lapse_all()
         await self._appends.until_served()
         await self._title.finish()

@@ -100,7 +100,7 @@ class LogMaintenance:
         self._pending.is_log_prepared = True
 
     async def fix_tail(self) -> str | None:
-        """Quarantine a torn line, as the next append would. Returns its new place, or None if there is none."""
+        """Quarantine a torn line, as the next append would. Returns its new place, or None if there is no torn line."""
         async with self.exclusive():
             await self._ingest()
             refusal = self._write_block.read_only

@@ -161,7 +161,7 @@ class LogReader:
     def read_new_lines(self) -> None:
         """Read the lines that follow those of the tree, up to the end of the log.
 
-        Raises `LogReplaced` as `read_added` does.
+        Raises the same `LogReplaced` as `read_added`.
         """
         for data in self.log.scan(self.tree.end):
             self.read_added(data)

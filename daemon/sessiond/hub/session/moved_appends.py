@@ -64,7 +64,7 @@ class Moves:
         self.sent.clear()
 
     def is_stored(self, requests: Append | PlainRequests, reader: LogReader) -> bool:
-        """Whether the log has the lines of an attempt. It never has only some. They become those of the append."""
+        """Whether the log has the lines of an attempt: all or none. If it has, they become the lines of the append."""
         attempts = self.sent.get(requests.rows[0].id) if requests.rows else None
         row = None if attempts is None else reader.tree.row(requests.rows[0].id)
         if attempts is None or row is None:
@@ -79,8 +79,8 @@ class Moves:
         return line in attempts
 
     def error_of(self, refusal: Exception, prepared: Prepared) -> Exception:
-        """Return the error of a request that is given up: its outcome is unknown if it was sent."""
+        """Return the error of an abandoned request: its outcome is unknown if it was sent."""
         if self.sent.keys().isdisjoint(prepared.ids):
-            # Only what was sent can be unknown.
+            # Only the outcome of a sent append can be unknown.
             return StoreUnreachable(refusal.reason) if isinstance(refusal, OutcomeUnknown) else refusal
         return OutcomeUnknown(getattr(refusal, "reason", str(refusal)), entry_ids=prepared.ids)

@@ -35,7 +35,7 @@ _LABEL: Final = KIND["label"]
 async def part(live: LiveSession, position: t.After | None, limit: int) -> t.ViewPageResult:
     """Return the rows after a position, as many as fit into a part.
 
-    Each row is described as of this call or later. A line that changes a described row has a seq above `lastSeq`.
+    Each row is described at this call or later. A line that changes a described row has a seq above `lastSeq`.
 
     Args:
         live: The session.
@@ -84,7 +84,7 @@ async def around(live: LiveSession, entry_id: str | None, limit: int) -> t.ViewP
     chosen, at = _chosen_around(tree, path, row, limit)
     lines = live.read_rows(chosen)
     places = await live.drive(_places(tree, outline, chosen))
-    # Each side begins at the entry, so that what does not fit is what is furthest from it.
+    # Each side begins at the entry, so that the rows furthest from it are left out.
     sides = ((places[at::-1], lines[at::-1]), (places[at + 1 :], lines[at + 1 :]))
     room = PART_BYTES // 2 if lines[at + 1 :] else PART_BYTES
     above, below = [

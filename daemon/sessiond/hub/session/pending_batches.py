@@ -35,7 +35,7 @@ MAX_JOINED_BYTES: Final = 64 * 1024
 """The size in bytes from which no further request joins a batch, so that one notification stays small."""
 
 telling_budget: Final = TurnBudget(0.005)
-"""The time for commits of sessions with subscribers, of all sessions together. Commits without any come first."""
+"""The total time for commits of sessions with subscribers. Commits of sessions without subscribers come first."""
 
 
 class PendingBatches:
@@ -83,9 +83,9 @@ class PendingBatches:
             await self._empty.wait()
 
     def accepts_batches(self) -> bool:
-        """Whether a batch can be queued now. Batches that the log has finished are committed first.
+        """Whether a batch can be queued now. Finished batches are committed first.
 
-        Those of sessions with subscribers may also be committed later, unless the log has refused or moved one.
+        Batches of sessions with subscribers may also be committed later, unless the log has refused or moved one.
         """
         batches = self._batches
         if batches and batches[0].future.done() and not self._can_wait():
@@ -163,14 +163,14 @@ class PendingBatches:
         self._watched = waiting
 
     def _commit_in_turn(self, _future: object = None) -> None:
-        """Commit the finished batches, in the next turn of the event loop if this one has told enough subscribers."""
+        """Commit the finished batches, in the next turn of the event loop if this one has notified enough."""
         if self._can_wait():
             asyncio.get_running_loop().call_soon(self._commit_in_turn)
         else:
             self._commit_and_count()
 
     def _can_wait(self) -> bool:
-        """Whether the finished batches can be committed in the next turn of the event loop, and are to be."""
+        """Whether the finished batches can, and should, be committed in the next turn of the event loop."""
         if not (telling_budget.is_used_up and self._publisher.has_subscribers):
             return False
         finished = (batch.future for batch in takewhile(lambda batch: batch.future.done(), self._batches))

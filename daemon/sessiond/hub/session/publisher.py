@@ -103,7 +103,7 @@ class Publisher(Generic[Session]):
             self._subscribers.lag_all()
 
     def ingested(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:
-        """Announce the lines that were read since `before`: of other programs, but for those that `origins` has."""
+        """Announce the lines that were read since `before`: of other programs, except those that `origins` has."""
         self._announce_lines(before, origins)
 
     def _announce_lines(self, before: changes.SessionBefore, origins: Mapping[str, t.Origin]) -> None:

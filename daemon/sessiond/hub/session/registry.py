@@ -141,7 +141,7 @@ class OpenSessions:
     async def _search(self, find: Callable[[], Awaitable[T]]) -> T:
         """Return what `find` returns. It is called again if a session came back from the trash meanwhile.
 
-        Such a session is neither where `find` looked first, nor in the trash, where it looked then.
+        `find` finds such a session neither in its first place nor in the trash, which it searches next.
         """
         for _ in range(_SEARCHES - 1):
             count = self._returned, self._gone

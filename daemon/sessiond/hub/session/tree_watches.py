@@ -1,6 +1,6 @@
 """The watches of the tree of a session: each client that shows the tree receives the rows that changed, at its pace.
 
-A watch stores which rows its client has, and no texts. A client that does not read therefore needs little memory, and
+A watch stores which rows its client has, but no texts. A client that does not read therefore needs little memory, and
 receives the difference to the newest rows when it reads again. All rows come as notifications, the first ones too.
 """
 
@@ -148,12 +148,12 @@ class TreeWatches:
             _send_lapsed(watch, "closed")
 
     def note_growth(self) -> None:
-        """Note that lines were committed: clients are sent what has changed soon. Cheap enough for every append."""
+        """Note that lines were committed: clients receive the changes soon. Cheap enough for every append."""
         for watch in self._all.values():
             watch.has_grown.set()
 
     async def _follow(self, watch: _Watch) -> None:
-        """Send a client its rows, and then what changes. Runs until the watch ends."""
+        """Send a client its rows, and then the changes. Runs until the watch ends."""
         reason: TreeLapseReason
         try:
             while True:
@@ -251,7 +251,7 @@ class _Part(NamedTuple):
 
 
 def _windows(watch: _Watch, new: Snapshot) -> Iterator[range]:
-    """Yield the places of the rows that a client is to have; first some of them, if it has none."""
+    """Yield the places of the rows that a client should have; if it has no rows, first some of them."""
     if watch.snapshot is NOTHING:
         yield window_around(new, watch.view.shown_row, watch.limit or FIRST_ROWS)
     elif watch.limit is not None:

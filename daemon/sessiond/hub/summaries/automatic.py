@@ -53,7 +53,7 @@ class _Watch:
     notified_leaf: int = NONE  # the leaf for which subscribers were notified
     failures: int = 0
     paused_until: float = 0.0  # no compaction before this time, on the monotonic clock
-    compacted: bool = False  # compacted, and no check since then has found the session below its limit
+    compacted: bool = False  # the session was compacted, and no later check has found it below its limit
 
 
 class AutoCompaction:
@@ -143,9 +143,7 @@ class AutoCompaction:
         watch.notified_leaf = leaf
         if watch.compacted:
             watch.compacted = False
-            self._failed(
-                watch
-            )  # the compaction did not help: something other than messages fills the context
+            self._failed(watch)  # the compaction had no effect: other data than messages fills the context
         if summarizer is not None:
             self._compact(live, watch)
 

@@ -44,7 +44,7 @@ class Branches:
         Args:
             live: The session.
             params: The request.
-            command: The command that the request is, if it brought a `commandId`.
+            command: The command of the request, if it has a `commandId`.
             origin: The origin of the new entry.
             requester_id: The id of the client that made the request. It receives the summary request first.
             waiter: Receives progress and the outcome.

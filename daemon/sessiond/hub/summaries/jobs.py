@@ -22,7 +22,7 @@ Result: TypeAlias = Callable[[Outcome], t.Wire]
 """Makes the result from the outcome of the append."""
 
 StopWaiting: TypeAlias = Callable[[], bool]
-"""Stops waiting. Returns False if it is too late, because the job is writing or has ended."""
+"""Stops waiting. Returns False if the job is writing or has ended."""
 
 
 Work: TypeAlias = Callable[["Job"], Coroutine[Any, Any, None]]
@@ -60,7 +60,7 @@ class Job:
         return self._writing
 
     def when_ended(self, call: Callable[[], None]) -> None:
-        """Call `call` when the job has ended, with any outcome."""
+        """Call `call` when the job has ended with any outcome."""
         self._task.add_done_callback(lambda _task: call())
 
     def join(self, waiter: Waiter) -> StopWaiting:
@@ -100,7 +100,7 @@ class Job:
             instead, so that the work can retry.
 
         Raises:
-            Draining: The entry was refused in this way, and the daemon is shutting down.
+            Draining: The entry was refused with one of these errors, and the daemon is shutting down.
         """
         ended: asyncio.Future[LeafConflict | WouldBreakTree | None] = (
             asyncio.get_running_loop().create_future()
@@ -182,7 +182,7 @@ class Jobs:
 async def until_stored(live: LiveSession, origin: t.Origin) -> None:
     """Wait until all earlier appends to the session are in its log.
 
-    Raises the error that an append would fail with now, so that no summary is requested that cannot be stored.
+    Raises the error that an append would fail with now, so that a summary is requested only if it can be stored.
     """
     ended: asyncio.Future[Outcome | Exception] = asyncio.get_running_loop().create_future()
 

@@ -58,7 +58,7 @@ class Repeats:
 
         Args:
             live: The session.
-            command: The command; None if the request brought no `commandId`.
+            command: The command; None if the request has no `commandId`.
             waiter: Receives the outcome.
             answer: Makes the result if the command was already carried out.
 

@@ -42,7 +42,7 @@ class StoredSession:
 class StoredSessions:
     """All sessions by id. A session is in the first of these groups in which it is found.
 
-    `left_out` has the reason for each ref of a log that is in no group.
+    `left_out` has the reason for each log, by ref, that is in no group.
     """
 
     stored: dict[str, StoredSession]
@@ -150,7 +150,7 @@ class Positions:
             tree = live.tree
             end = tree.span(tree.committed - 1)[1]
             position = await live.drive(position_of(tree, end, live.log.read))
-            # A stamp belongs to a position only if the file ended there.
+            # A stamp belongs to a position only if the file ended at that position.
             return _Read(stored.ref, RecordedPosition(stamp if end == stored.size else "", position))
         return None
 
@@ -199,7 +199,7 @@ def _why_left_out(read: _Read | None) -> str:
 
 
 def _by_id(found: Sequence[tuple[Stored, _Read | None]], opened: Collection[str]) -> dict[str, StoredSession]:
-    """Return sessions by the id in the header. Of several files with one id, the open or else the newest counts."""
+    """Return sessions by the id in the header. Of several files with one id, the open one counts, else the newest."""
     sessions: dict[str, StoredSession] = {}
     newest_last = sorted(found, key=lambda pair: (pair[0].ref in opened, pair[0].modified_ns))
     for stored, read in newest_last:

@@ -30,7 +30,7 @@ NO_JSON: Final = "a line that is not JSON is not stored"
 
 @dataclass(frozen=True, slots=True)
 class _NewLog:
-    """A new session: its header, all its lines but those that are not JSON, their number, and what the lines say."""
+    """A new session: its header, its lines that are JSON, their number, and the facts that the lines state."""
 
     header: entries.Header
     lines: bytes
@@ -85,7 +85,7 @@ class Puts:
             chosen = await live.add_lines(offered, params.superseding or (), params.expected, origin)
         finally:
             live.appending_jobs -= 1
-        if not was_open:  # thousands of sessions would otherwise all keep their files open
+        if not was_open:  # otherwise, thousands of sessions would keep their files open
             await self._sessions.close_unless_in_use(live)
         damaged_count = len(lines) - len(offered)
         refused = [t.RefusedLine(id=name, message=REFUSED) for name in chosen.refused[:_MAX_REFUSED]]

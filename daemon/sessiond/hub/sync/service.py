@@ -89,7 +89,7 @@ class Synchronization:
             await asyncio.to_thread(self._records.put_purged, position)
 
     async def restored(self, live: LiveSession) -> None:
-        """Say in a session that was restored from the trash that it is in use, if other stores may have deleted it.
+        """Record in a session that was restored from the trash that it is in use, if other stores may have deleted it.
 
         The line sets the leaf that the session has. Without it, the other store would have every line, and the next
         sync would delete the session again. If it cannot be written, a warning is logged.
@@ -114,7 +114,7 @@ class Synchronization:
 
 
 def _leaf_line(leaf_id: str | None) -> bytes:
-    """Return a line that sets the leaf. Its id is long, since it must be new in every copy of the session."""
+    """Return a line that sets the leaf. Its id is long, because it must be new in every copy of the session."""
     entry = {
         "type": "leaf", "id": clock.session_id(), "parentId": leaf_id, "timestamp": clock.timestamp(),
         "targetId": leaf_id,

@@ -27,13 +27,13 @@ _FOLDERS: Final = [agent.load_folders() for agent in AGENTS.values() if agent.lo
 
 
 def database_at(path: str) -> SessionDatabase:
-    """Return what reads the database at a path. If no agent has files of its name, it is that of the first agent."""
+    """Return the reader of the database at a path. By default, it is that of the first agent."""
     name = path.rpartition("/")[2]
     return next((found for agent, found in _DATABASES if agent.is_session_file(name)), _DATABASES[0][1])
 
 
 def folders_of(path: str) -> SessionFolders | None:
-    """Return what reads the session with its file at a path, if the session has more files than this one."""
+    """Return the reader of the session with its file at a path, if the session has further files."""
     return next((folder for folder in _FOLDERS if folder.storage_of(path) is not None), None)
 
 
@@ -43,7 +43,7 @@ def names_in(folder: str) -> list[str] | None:
 
 
 def is_no_file(path: str) -> bool:
-    """Return whether the path of a source is not that of the one file that has the session."""
+    """Return whether the path of a source differs from the path of a single file with the session."""
     return path.endswith(".db") or parts_of(path) is not None or folders_of(path) is not None
 
 
@@ -53,7 +53,7 @@ def is_database(path: str) -> bool:
 
 
 def sources_in(path: str) -> list[str]:
-    """Return the sources in a database. If it cannot be read, only its path: reading that gives the reason."""
+    """Return the sources in a database. If it cannot be read, return only its path: reading that gives the reason."""
     try:
         return [source_of(path, name) for name in database_at(path).marks(path)] or [path]
     except UnreadableDatabase:
@@ -74,7 +74,7 @@ def parts_of(path: str) -> tuple[str, str] | None:
 
 
 def status_of(path: str) -> FileStatus | None:
-    """Return the status of a source; None if there is none, or its database cannot be read."""
+    """Return the status of a source; None if it does not exist, or its database cannot be read."""
     if (folders := folders_of(path)) is not None:
         return _status_in(folders, path)
     parts = parts_of(path)
@@ -110,7 +110,7 @@ def status_in(database: FileStatus, changed: LastChange) -> FileStatus:
 
 
 def size_of(path: str) -> int:
-    """Return nearly the size of a source in bytes; 0 if there is none, or its database cannot be read."""
+    """Return the approximate size of a source in bytes; 0 if it does not exist, or its database cannot be read."""
     parts = parts_of(path)
     try:
         return Path(path).stat().st_size if parts is None else database_at(parts[0]).size_of(*parts)

@@ -78,7 +78,7 @@ class ExportFile:
         return size
 
     def remove_unfinished(self) -> None:
-        """Remove the files that a process which was ended has not completed."""
+        """Remove incomplete files of a process that was ended."""
         for folder in (self._target.parent, self.pictures_folder):
             for path in folder.glob(f".*{self._ending}"):
                 path.unlink(missing_ok=True)

@@ -39,7 +39,7 @@ from sessiond.store.base import Store
 log = logging.getLogger(__name__)
 
 SMALL_BYTES: Final = 512 * 1024
-"""Limit of lines and blobs up to which an export is converted in a thread. For more, a child process is started."""
+"""Limit of the lines and blobs of an export that is converted in a thread. A larger one needs a child process."""
 THREAD_BYTES: Final = 16 * 1024 * 1024
 """The same limit if the system starts no process."""
 _READ: Final = 50
@@ -49,11 +49,11 @@ MAX_LISTED: Final = 1_000
 _NOVA_NAMES: Final = {
     "plan": "current_plan", "updatedAt": "last_updated", "parentSessionId": "fork_parent_id",
 }  # fmt: skip
-"""NOVA's names of the fields of a working state that differ in more than the spelling."""
+"""NOVA's names of the fields of a working state whose names differ in more than the spelling."""
 
 
 _WHOLE: Final = frozenset(("html", "jsonl", "operator", "go", "nova"))
-"""The formats of all branches, and that of a state, which is on none."""
+"""The formats with all branches, and the format of a state, which has no branches."""
 
 
 class Exports:
@@ -140,7 +140,7 @@ async def _converted(pieces: AsyncIterator[Iterator[LinePiece]], work: Conversio
 
 
 async def _take(pieces: AsyncIterator[Iterator[LinePiece]], taken: list[LinePiece], size: int) -> bool:
-    """Add pieces to those that are taken, until they have more than `size` bytes. Returns whether there are no more."""
+    """Add pieces to the taken ones, until they have more than `size` bytes. Returns whether no pieces are left."""
     async for some in pieces:
         taken += await asyncio.to_thread(list, some)
         if sum(piece.size for piece in taken) > size:

@@ -42,7 +42,7 @@ from sessiond.session.dialects.source import Source
 GROWING_SECONDS: Final = 300.0
 """A file modified less than this many seconds ago may be in use: its last message may be incomplete."""
 MIN_READER_BYTES: Final = 256 * 1024
-"""Bytes from which the state of the reader of a file is kept, so that only what is added is read."""
+"""Minimum size in bytes of a file whose reader's state is kept, so that only added lines are read."""
 NO_ENTRIES: Final = "it has no entries"
 _SUFFIXES: Final = tuple({suffix for agent in AGENTS.values() for suffix in agent.suffixes})
 
@@ -154,7 +154,9 @@ def _read_source(
 ) -> ReadSource:
     content = _bytes(path, texts, opened)
     data, status = content.data, content.status
-    is_compressed = path.endswith(compressed.SUFFIX)  # by its agent, which no longer writes to it
+    is_compressed = path.endswith(
+        compressed.SUFFIX
+    )  # compressed by its agent, which no longer writes to the file
     growing = not is_compressed and _is_growing(status)
     try:
         source = data

@@ -16,7 +16,7 @@ _MISSING: Final = re.compile(re.escape(MISSING_HISTORY).replace(re.escape("{sour
 
 
 def inherited(path: str, dialect: str, data: bytes, read: Callable[[str], bytes | None]) -> bytes:
-    """Return the lines that come before those of a file, oldest first; none for most files.
+    """Return the lines that precede those of a file, oldest first; empty for most files.
 
     If a file was not found, they are those of the sessions after it: their first line names it.
     """

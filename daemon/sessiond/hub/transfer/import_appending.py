@@ -115,7 +115,7 @@ def _moves_leaf(
         follows = any(entry.id in spoken and entry.type == "message" for entry in new)
     if role.is_other:
         follows = role.leads and (follows or not tree.count_messages())
-    # Messages that are lost in a file are not taken back.
+    # Messages that a file has lost are not reverted.
     return follows and not (imported.is_cut and is_above(tree, imported.leaf, leaf))
 
 

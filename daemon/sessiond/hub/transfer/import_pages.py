@@ -37,7 +37,7 @@ def page(paths: Sequence[str], cursor: str | None, limit: int) -> ImportPage:
     Args:
         paths: Files and folders.
         cursor: The `next_cursor` of the page before; None for the first page.
-        limit: The most files of the page.
+        limit: The maximum number of files of the page.
 
     Raises:
         CursorExpired: The last file of the page before is not among the files.

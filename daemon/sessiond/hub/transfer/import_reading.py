@@ -27,9 +27,9 @@ from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
 
 LARGE_FILE: Final = 2 * 1024 * 1024
-"""Bytes from which a file is read in a child process. Starting a process takes as long as reading this much."""
+"""Minimum bytes of a file that is read in a child process. Starting a process takes as long as reading this much."""
 _COMPRESSION: Final = 8
-"""How many times smaller a transcript usually is when it is compressed."""
+"""The usual ratio of the size of a transcript to its compressed size."""
 _SLICE: Final = 64 * 1024
 """Bytes that are decoded in one step. Decoding more in a thread would delay the other threads."""
 

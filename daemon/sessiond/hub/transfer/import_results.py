@@ -14,7 +14,7 @@ OWN_SESSION: Final = "it is a session of sessiond already"
 BEING_RECORDED: Final = "its present turn is being recorded by sessiond acp"
 UNTOUCHED_COPY: Final = "it is a copy of a session that is here, and its agent has not gone on with it"
 UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION, BEING_RECORDED, UNTOUCHED_COPY))
-"""Reasons to skip a file of an agent that need no attention: a session that just begins, for example."""
+"""Reasons to skip a file of an agent that need no attention, for example a session that has just begun."""
 MAX_KINDS: Final = 100
 """Limit of types and of kinds of lines that a result lists for a file."""
 MAX_KIND_LENGTH: Final = 100

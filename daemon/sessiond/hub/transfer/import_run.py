@@ -1,4 +1,4 @@
-"""One import under way: the request, and what is recorded of each file at its end."""
+"""One import in progress: the request, and the record of each file at its end."""
 
 from dataclasses import dataclass, field
 
@@ -65,7 +65,7 @@ class ImportRun:
     def record_refusal(
         self, path: str, skipped: t.SkippedFile, state: SourceState | None, records: SourceRecords
     ) -> None:
-        """Record why a file was refused, beside the session that it gave earlier. Blocks.
+        """Record why a file was refused, beside the session of an earlier import. Blocks.
 
         Args:
             path: The path of the source.

@@ -205,7 +205,7 @@ class Imports:
             try:
                 outcomes.append(await self._import(file.path, run))
             except StorageFull:
-                raise  # no other file could be stored either
+                raise  # no other file could be stored, either
             except (*_OF_ONE_FILE, OSError) as refusal:
                 message = lines.valid_text(reason_of(refusal))
                 skipped = t.SkippedFile(path=lines.valid_text(file.path), message=message)
@@ -422,7 +422,7 @@ class Imports:
             title, draft, ref = live.tree.title, live.is_draft, live.log.ref
             await asyncio.to_thread(self._logs.put, session_id, ref)
             log_status = FileStatus.at(ref)
-            if not was_open:  # thousands of grown sessions would otherwise all keep their files open
+            if not was_open:  # otherwise, thousands of grown sessions would keep their files open
                 await self._sessions.close_unless_in_use(live)
         session = t.ImportedSession(
             status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
@@ -448,7 +448,7 @@ class Imports:
             await self._files.blobs.put_file(files[digest], digest)
 
     def _restores_leaf(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
-        """Return whether the leaf, which no client moved, is above the one that the whole file has."""
+        """Return whether the leaf, which no client moved, is an ancestor of the leaf of the whole file."""
         leaf = there.tree.pending_leaf_id
         if session_id not in self._followed_leaves and is_of_agent(there.tree, there.read, imported):
             self._followed_leaves[session_id] = leaf
@@ -493,7 +493,7 @@ class Imports:
 
 
 def _without_recorded(source: ReadSource, there: ScannedLog) -> ReadSource:
-    """Return what was read without what was recorded. Raises `NotImported` while a turn is being recorded."""
+    """Return the result of a reading without recorded entries. Raises `NotImported` while a turn is being recorded."""
     quiet = time.time() - source.state.status.modified_ns / 1e9
     if quiet < foreign_files.GROWING_SECONDS and recorded.has_open_turn(there.tree, there.read):
         raise NotImported(BEING_RECORDED)

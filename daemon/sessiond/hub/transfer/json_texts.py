@@ -55,11 +55,11 @@ class Region:
         return self.read_at(offset, min(size, self.end - offset))
 
     def within(self, start: int, end: int) -> "Region":
-        """Return a part of it, by the offsets of the source."""
+        """Return a part of the region, by the offsets of the source."""
         return Region(self.read_at, start, end)
 
     def chunks(self) -> Iterator[bytes]:
-        """Yield its bytes. Raises `NotText` if there are fewer than there were."""
+        """Yield the bytes of the region. Raises `NotText` if the source has become shorter."""
         position = self.start
         while position < self.end:
             chunk = self.read(position, CHUNK)
@@ -70,7 +70,7 @@ class Region:
 
 
 def long_texts(region: Region, limit: int) -> list[Region] | None:
-    """Return the insides of the strings of JSON that have more bytes, in order; None if a string has no end.
+    """Return the contents of the strings of JSON with more bytes, in order; None if a string has no end.
 
     Keys are left out.
     """
@@ -109,7 +109,9 @@ def _end_of(region: Region, position: int) -> int | None:
     """Return the offset of the quotation mark that ends a string; None if there is none."""
     while position < region.end:
         chunk = _without_pairs(region.read(position, CHUNK))
-        chunk = chunk.removesuffix(b"\\") if len(chunk) > 1 else chunk  # what it escapes is not in the chunk
+        chunk = (
+            chunk.removesuffix(b"\\") if len(chunk) > 1 else chunk
+        )  # the escaped character is not in the chunk
         if not chunk:
             return None
         found = chunk.replace(b'\\"', b"__").find(b'"')

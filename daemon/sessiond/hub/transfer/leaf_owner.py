@@ -1,4 +1,4 @@
-"""Tells whether the leaf of a followed session is where its agent's file had it, or where a client moved it.
+"""Determines whether the agent's file or a client has set the leaf of a followed session.
 
 The log shows it: entries of the file and lines that an import wrote are known by their ids, and clients name their
 commands. So the answer is the same after a restart.

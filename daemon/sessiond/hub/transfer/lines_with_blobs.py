@@ -1,4 +1,4 @@
-"""Lines on their way to the process that converts them, in pieces, each with the blobs that its lines name.
+"""Lines for the process that converts them, in pieces, each with the blobs that its lines name.
 
 Blobs are restored where the lines are read, so the daemon holds the blobs of one line at a time, and never a restored
 line.
@@ -11,7 +11,7 @@ from sessiond.session.content import restore_blobs
 from sessiond.session.content.restore_blobs import Find
 
 PIECE_BYTES: Final = 1 << 20
-"""The size of a piece in bytes, beside the last line of the piece and the blobs of that line."""
+"""The size of a piece in bytes, in addition to its last line and the blobs of that line."""
 
 
 class LinePiece(NamedTuple):

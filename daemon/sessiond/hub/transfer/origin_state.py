@@ -1,4 +1,4 @@
-"""Records in a session the state of the file of its agent, and which file it is now, beside the conversation."""
+"""Records in a session the state and the path of its agent's file, beside the conversation."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """Keeps the title and the tags that a client has given to a followed session when its agent writes others.
 
-The agent's own are stored unchanged, in a custom entry that sets nothing.
+The titles and tags of the agent are stored unchanged, in a custom entry that sets nothing.
 """
 
 from collections.abc import Sequence

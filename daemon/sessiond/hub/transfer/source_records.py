@@ -47,7 +47,7 @@ MAX_READER_BYTES: Final = 32 * 1024 * 1024
 class SourceRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """One source file: the state in which it was read, and the outcome.
 
-    Exactly one of the outcomes is not None; both are not if it was refused after it had been imported.
+    Exactly one of the outcomes is not None; both are set if the file was refused after an import.
 
     Attributes:
         importer: The version of the code that read it.

@@ -1,4 +1,4 @@
-"""Files of blobs on their way into the store. The process that reads a source writes them, and the daemon takes them.
+"""Files of blobs before they are stored. The process that reads a source writes them, and the daemon moves them.
 
 So a text of any size gets from a source into its blob without being in memory as a whole.
 """

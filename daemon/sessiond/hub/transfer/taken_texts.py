@@ -60,7 +60,7 @@ class _Text:
     blob: SpooledBlob
 
     def between(self, head: str, tail: str) -> Region:
-        """Return its bytes without what is not in its reader's beginning and end of it."""
+        """Return its bytes, with the changes that the reader made to its beginning and end."""
         skipped = len(self.head.removesuffix(head).encode())
         omitted = len(self.tail.removeprefix(tail).encode())
         return Region(_File(self.blob.path), skipped, self.blob.size - omitted)

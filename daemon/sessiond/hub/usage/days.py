@@ -1,4 +1,4 @@
-"""Days in a time zone: when they begin, for sums that a database makes."""
+"""Days in a time zone: their beginnings, for sums in a database."""
 
 import os
 import time
@@ -16,7 +16,7 @@ _MINUTE_MS: Final = 60_000
 _MAX_CHANGES: Final = 400
 """Limit of the changes of the clock that a query takes into account, the latest ones: two a year for 200 years."""
 _YEARS: Final = range(1902, 2200)
-"""The years for which the offset of a time zone is asked. Earlier and later times have that of the nearest one."""
+"""The years whose time zone offsets are determined. Earlier and later times have the offset of the nearest year."""
 
 
 class OffsetChange(NamedTuple):
@@ -93,7 +93,7 @@ def sql_of_day(changes: list[OffsetChange], column: str) -> str:
 def cut_half_hours(changes: list[OffsetChange], utc_days: list[int]) -> set[int]:
     """Return the half-hours that are not on one local day, of those on some days in UTC.
 
-    There are none where the clocks are ahead of UTC by a multiple of half an hour.
+    There are none if the clocks are ahead of UTC by a multiple of half an hour.
 
     Args:
         changes: The changes of the offset on these days.
@@ -119,7 +119,7 @@ def _named(name: str) -> Zone | None:
 
 
 def _clock_of_machine() -> Zone:
-    """Return the time zone that the C library has, which knows no name of it."""
+    """Return the time zone of the C library, which has no name for it."""
     seconds = time.localtime().tm_gmtoff
     sign, minutes = "-" if seconds < 0 else "+", abs(seconds) // 60
     name = f"UTC{sign}{minutes // 60:02}:{minutes % 60:02}"

@@ -22,7 +22,7 @@ _LOCAL_PROVIDERS: Final = frozenset(
     ("ollama", "lmstudio", "lm-studio", "llama.cpp", "llama-cpp", "llamacpp", "llamafile", "vllm", "mlx", "localai",
      "local", "jan", "koboldcpp")
 )  # fmt: skip
-"""Providers that run a model on a machine of the user, which no list has a price for."""
+"""Providers that run a model on a machine of the user. No list has prices for these."""
 
 
 def look_up(models: Sequence[Model]) -> PriceList:

@@ -13,7 +13,7 @@ from sessiond.hub.usage.prices import PriceBook, PriceCard
 from sessiond.protocol import types as t
 
 OWN: Final = "sessiond"
-"""The name under which sessions count that were read from no agent."""
+"""The agent's name in a report for sessions that were read from no agent."""
 _GROUPS: Final = {
     "model": "model",
     "agent": "files.agent",

@@ -45,6 +45,6 @@ class UsageReports:
             unpriced = sums.unpriced()
             if not unpriced:
                 return await asyncio.to_thread(report.made, sums, params, book, uncounted)
-            # Prices that another report looked up meanwhile need only be read.
+            # Prices that another report has looked up meanwhile are only read.
             if unknown := [model for model in unpriced if not book.has(model)]:
                 book.add(await run_in_child_process(look_up, unknown))

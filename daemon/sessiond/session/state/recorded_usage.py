@@ -42,8 +42,8 @@ class RecordedUsage:
         output: Tokens of the answer, including those of reasoning.
         cache_read: Tokens of the prompt that were read from a cache.
         cache_write: Tokens of the prompt that were written to a cache.
-        cache_write_1h: Those of `cache_write` that are kept for an hour, which costs more.
-        reasoning: Those of `output` that are reasoning; None if that is not recorded.
+        cache_write_1h: The part of `cache_write` that is kept for an hour, which costs more.
+        reasoning: The part of `output` that is reasoning; None if that is not recorded.
         cost: The cost in US dollars that the agent recorded; None if it recorded none.
     """
 
