@@ -306,7 +306,7 @@ def _refuse_unknown(kind: str, found: dict[str, Any], known: list[str]) -> None:
 _Reader: TypeAlias = Callable[[str, object], object]
 
 _RETIRED: Final = {"blobs": {"images": "images stay in session files, where pi and oh-my-pi can read them"}}
-"""Keys of earlier versions by their tables, and what is so instead."""
+"""Keys of earlier versions by their tables, and what replaces them."""
 
 _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     "listen": (ListenConfig, {"idle_exit": values.duration, "tcp": values.loopback}),

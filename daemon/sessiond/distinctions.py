@@ -17,11 +17,11 @@ _PART = 30
 _BACK = 12
 """Limit of the characters before a difference that are shown for the sake of a whole word."""
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u2800")
-"""Characters without ink that are in no category of such characters: joiners, fillers and the blank of Braille."""
+"""Invisible characters outside of the categories for such characters: joiners, fillers and the blank of Braille."""
 
 
 def distinctions(rows: Sequence[tuple[str, Sequence[str], str]]) -> list[list[str]]:
-    """Return what each row shows in addition: nothing for a row that looks like no other one.
+    """Return the addition of each row: empty for a row that looks different from all others.
 
     Args:
         rows: Of each row, what it shows without an addition, its facts in their order, and its id. All rows have the
@@ -59,7 +59,7 @@ def session_facts(
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Return the prefixes of the ids, by id: all as long as it takes to distinguish them, at least 8 characters."""
+    """Return the prefixes of the ids, by id: long enough to distinguish them, and at least 8 characters."""
     different, length = set(ids), 8
     while len({name[:length] for name in different}) < len(different):
         length += 1
@@ -72,7 +72,7 @@ def _distinguish(
     added: list[list[str]],
     first: int = 0,
 ) -> None:
-    """Add to the rows of a group what differs, beginning with a fact."""
+    """Add the differences to the rows of a group, beginning with a fact."""
     for at in range(first, len(rows[group[0]][1]) + 1):
         if at < len(rows[group[0]][1]):
             parts = _parts([rows[row][1][at] for row in group])
@@ -98,7 +98,7 @@ def _groups(rows: Iterable[int], looks: Sequence[str]) -> list[list[int]]:
 
 
 def _parts(texts: Sequence[str]) -> Sequence[str]:
-    """Return the part of each text that is shown: all of short texts, else from the word in which they differ."""
+    """Return the shown part of each text: the whole of short texts, else from the word in which they differ."""
     if all(len(text) <= _PART for text in texts):
         return texts
     least, most = min(texts), max(texts)

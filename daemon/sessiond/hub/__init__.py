@@ -1,1 +1,1 @@
-"""The hub: the open sessions of this process, and everything that works on sessions."""
+"""The hub: the open sessions of this process, and all work on sessions."""

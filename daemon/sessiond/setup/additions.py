@@ -41,7 +41,7 @@ class Hooks(msgspec.Struct, frozen=True, tag="hooks"):
 
 
 class RegisteredServer(msgspec.Struct, frozen=True, tag="server"):
-    """An MCP server in the settings of an agent. `server` describes it as the agent wants it."""
+    """An MCP server in the settings of an agent. `server` describes it in the form of the agent."""
 
     container: str
     server: dict[str, Any]
@@ -101,7 +101,7 @@ class ListedNames(msgspec.Struct, frozen=True, tag="names"):
         return toml_edit.without_names(text, original, self.table, self.key, self.names)
 
     def narrowed(self, text: str, previous: Addition | None, current: str) -> ListedNames:
-        """Return the names that are not in the text; with those of a previous setup that are still there."""
+        """Return the names that are not in the text; with those of a previous setup that the text still has."""
         now = toml_edit.names(current, self.table, self.key)
         earlier = (
             [name for name in previous.names if name in now] if isinstance(previous, ListedNames) else []

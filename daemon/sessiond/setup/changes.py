@@ -1,4 +1,4 @@
-"""Adds to files and takes away again, one file at a time, with a record of each in the journal.
+"""Adds parts to files and removes them again, one file at a time, with a record of each file in the journal.
 
 A file that cannot be edited is left untouched and reported; the others are edited nevertheless.
 """
@@ -43,8 +43,8 @@ class ChangeOutcome:
         state: `changed` by setup; `unchanged` because everything is there already; `restored` to what it was, byte
             for byte; `removed` as setup had created it; `cleaned` of what setup added, with the edits of others;
             `absent` if the file or the addition is gone; `failed` if the file was left untouched.
-        reason: Why it failed.
-        copy: Where the previous content is kept, if it is.
+        reason: The reason of a failure.
+        copy: The path of the copy of the previous content, if there is one.
     """
 
     path: str
@@ -55,7 +55,7 @@ class ChangeOutcome:
 
 @dataclass(frozen=True)
 class _Edit:
-    """A computed edit: the file now, what it was before setup, what it becomes, and what that adds."""
+    """A computed edit: the present file, the file before setup, the new file, and the addition."""
 
     current: bytes | None
     base: bytes | None
@@ -94,7 +94,7 @@ def install(journal: SetupJournal, change: FileChange) -> ChangeOutcome:
 
 
 def uninstall(journal: SetupJournal, record: FileRecord) -> ChangeOutcome:
-    """Take away what setup added to one file, and forget the record. A file that fails keeps its record."""
+    """Remove what setup added to one file, and the record. After a failure, the record stays."""
     try:
         outcome = _uninstalled(journal, record)
     except (TemplatedError, OSError) as error:

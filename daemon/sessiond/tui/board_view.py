@@ -23,7 +23,7 @@ _STATES: Final = {
 }  # fmt: skip
 _STATE, _AGENT, _AGE, _PROJECT, _TOKENS, _COST = 7, 8, 10, 14, 8, 8
 _LEAST_TEXT: Final = 24
-"""Columns of the text below which another column is left out for it."""
+"""If the text has fewer columns than this, another column is left out."""
 
 
 class BoardView(ScrollView, can_focus=True):

@@ -78,7 +78,7 @@ class Following:
         (await asyncio.to_thread(dial.connect, self._locations, autostart=True)).close()
 
     async def run(self, follower: Follower) -> None:
-        """Connect, and pass events to `follower`, without end. A lost connection is restored."""
+        """Connect, and pass events to `follower`. Runs until it is canceled. A lost connection is restored."""
         await asyncio.to_thread(_import_client)
         from sessiond.client.daemon import connect
 

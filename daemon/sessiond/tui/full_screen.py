@@ -1,7 +1,7 @@
 """A program on the whole screen, and how it ends: by its user, by a signal, or with its terminal.
 
-A terminal that is gone has an end of file whenever it is read, and refuses what is written. Textual reads on then,
-as fast as it can, and in time its main thread waits for a thread that can write no more. So a program that is told
+A closed terminal returns an end of file at each read, and refuses writes. Textual then continues to read,
+as fast as it can, and at some point its main thread waits for a thread that cannot write. So a program that is told
 to end gets `_GRACE` seconds to do it in order, and the kernel ends it after these.
 """
 
@@ -20,7 +20,7 @@ from textual.app import App
 from sessiond.tui.layout import CSS
 
 _GRACE = 2.0
-"""Seconds within which a program gives the terminal back after a signal to end."""
+"""Seconds within which a program releases the terminal after a signal to end."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 Result = TypeVar("Result")
@@ -62,7 +62,7 @@ class FullScreen(App[Result]):
         return result
 
     def on_mount(self) -> None:
-        """Begin to obey signals."""
+        """Start to handle signals."""
         if self.is_headless:
             return
         loop = asyncio.get_running_loop()
@@ -98,7 +98,7 @@ class FullScreen(App[Result]):
 
 @functools.cache
 def _hang_up_with_terminal() -> None:
-    """Have this process receive SIGHUP when its terminal is gone.
+    """Make this process receive SIGHUP when its terminal is closed.
 
     The kernel sends it only to processes in the foreground of the terminal that controls them.
     """

@@ -17,7 +17,7 @@ class Pane(ScrollView, can_focus=True):
     def __init__(self) -> None:
         super().__init__()
         self.content: object = None
-        """Identifies the content of the lines."""
+        """A value that identifies the content of the lines."""
         self._lines: list[Strip] = []
 
     @property

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 
 class PromptBar(Horizontal):
-    """Shown while a question is open. Enter answers it, Escape cancels it."""
+    """A bar that is visible while a question is open. Enter answers it, Escape cancels it."""
 
     def __init__(self) -> None:
         super().__init__()

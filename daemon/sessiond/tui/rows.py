@@ -113,7 +113,7 @@ class Rows:
 
     def _replace(self, place: int, end: int, nodes: Sequence[t.TreeNode]) -> None:
         for at, name in enumerate(self.ids[place:end], place):
-            if self.places[name] == at:  # otherwise a change before has put it elsewhere
+            if self.places[name] == at:  # otherwise an earlier change has moved it
                 del self.places[name]
                 self.labels.pop(name, None)
                 self.branches.discard(name)

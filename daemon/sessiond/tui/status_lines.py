@@ -12,7 +12,7 @@ from sessiond.tui.tree_view import TreeView
 
 
 class StatusLines:
-    """Two bars. While there is a note, the one at the foot shows nothing else.
+    """Two bars. While there is a note, the bar at the foot shows only the note.
 
     `state` is a word or two about the connection or the session, empty in the normal case. `unseen` counts entries
     that were added below the cursor's last position at the tip.

@@ -79,7 +79,7 @@ async def _run(call: object, pieces: AsyncIterator[Iterable[object]] | None) -> 
 async def _in_thread(
     process: "subprocess.Popen[bytes]", exchange: Callable[P, R], *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """Exchange something with the process in a thread. Canceling kills the process, so that the thread ends."""
+    """Exchange data with the process in a thread. Canceling kills the process, so that the thread ends."""
     exchanging = asyncio.ensure_future(asyncio.to_thread(exchange, *args, **kwargs))
     try:
         return await asyncio.shield(exchanging)

@@ -41,9 +41,9 @@ async def run_in_slices(work: Generator[None, None, T]) -> T:
 
 
 class TurnBudget:
-    """The time that some kind of work may take in one turn of the event loop, apart from long work.
+    """The time that one kind of work may take in one turn of the event loop, apart from long work.
 
-    However much of this work there is, a client waits no longer for other work.
+    Any amount of this work does not make a client wait longer for other work.
 
     Args:
         seconds: The time. The last piece of work may exceed it.

@@ -1,4 +1,4 @@
-"""Says what is wrong with a file of an agent: the kind of finding, which has the advice, and the line.
+"""Describes a problem of a file of an agent: the kind of finding, which has the advice, and the line.
 
 `sessiond agents` and `sessiond doctor` name the same problems, so both take them from here.
 """
@@ -65,7 +65,7 @@ def _of_session(path: str, session: t.ImportedSession) -> AgentFileProblem | Non
         (problem for problem in listed if problem.line), key=lambda problem: problem.line, default=listed[0]
     )
     more = "" if count == 1 else f" ({count - 1:,} more in this file)"
-    # Nothing shows a line of a file that is compressed, or in a database.
+    # No program shows a line of a compressed file or of a database.
     has_lines = not path.endswith(compressed.SUFFIX) and database_sources.parts_of(path) is None
     if not first.line or not has_lines:
         return AgentFileProblem(path, "agentFileDamaged", first.message + more)

@@ -90,7 +90,7 @@ class AgentFollower:
         self._work = asyncio.Event()
         self._watches = AgentWatches(environ, self._report)
         self._is_running = False
-        self._census_at: dict[str, float] = {}  # when the next census of an agent is due
+        self._census_at: dict[str, float] = {}  # the time of the next census of each agent
         self._tails = Tails(open_sessions, exchange)
         self._session_ends = SessionEnds(open_sessions, exchange, self._take_alone, self._work.set)
         self._created: Callable[[t.SessionInfo], None] = _ignore
@@ -142,7 +142,7 @@ class AgentFollower:
         return self._agents.get(name)
 
     def backlog(self, names: Sequence[str]) -> tuple[int, int] | None:
-        """Return how many files of these agents were read, and of how many; None if none is left.
+        """Return the number of read files of these agents, and of all; None if all are read.
 
         Before the first census of an agent, no file is read.
         """
@@ -154,7 +154,7 @@ class AgentFollower:
         return total - left, total
 
     async def unread(self) -> t.UnsearchedTexts:
-        """Look for new lines and files of the agents, and return how much is not read."""
+        """Look for new lines and files of the agents, and return the unread amount."""
         for name, followed in list(self._agents.items()):
             if not followed.has_census:
                 continue
@@ -188,7 +188,7 @@ class AgentFollower:
             self._session_ends.close()
 
     async def _step(self) -> bool:
-        """Do one piece of work. Returns False if there is none.
+        """Do one piece of work. Returns False if there is no work.
 
         An agent whose work fails is left alone for some time, and then a census is taken. The others are followed.
         """
@@ -323,7 +323,7 @@ class AgentFollower:
             await self._note_failure(followed, path, error)
 
     async def _take(self, followed: FollowedAgent, path: str, *, is_due: bool = False) -> None:
-        """Read a source that was reported as written or is due, or find out where it went."""
+        """Read a source that was reported as written or is due, or determine its new place."""
         container = followed.sources.container_of(path)
         if container == path:
             await self._take_container(followed, container)
@@ -348,7 +348,7 @@ class AgentFollower:
             self._tails.forget(path)
             if followed.seen.pop(path, None) is not None:
                 followed.unsettled.add(path)
-                self._census_at[followed.agent.name] = 0.0  # it may be at another place
+                self._census_at[followed.agent.name] = 0.0  # the file may be at another place
 
     async def _take_container(self, followed: FollowedAgent, path: str) -> None:
         """Find the sources in a database that was reported as written."""

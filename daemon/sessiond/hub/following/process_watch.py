@@ -67,7 +67,7 @@ class ProcessWatch:
         except OSError as error:
             log.debug("process %d cannot be watched: %s", process.pid, error)
             return False
-        if not is_running(process):  # another one has its id
+        if not is_running(process):  # another process has its id
             os.close(descriptor)
             return False
         self._watched[process] = descriptor, set()

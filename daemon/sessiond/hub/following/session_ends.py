@@ -1,8 +1,8 @@
-"""Has a session say that no process of its agent has it any more, also if the process was killed.
+"""Records in a session that no process of its agent has it any more, also if the process was killed.
 
-The processes of a session are told by files and locks of the agent (`agents.session_processes`), which are looked at
+The processes of a session are known from files and locks of the agent (`agents.session_processes`), which are read
 when the session was written, and by hooks, which name the process that ran them. An end is recorded only if something
-told it: a process that was watched ended, or the agent names one that does not run.
+shows it: a watched process ended, or the agent names a process that does not run.
 """
 
 import asyncio
@@ -77,7 +77,7 @@ class SessionEnds:
         """Note that a source was read with this status."""
         ended_ns = self._ends.pop(path, None)
         if ended_ns is not None and status.modified_ns <= ended_ns:
-            followed.ended[path] = ended_ns  # what was read may have revoked it
+            followed.ended[path] = ended_ns  # a line that was read may have revoked the end
             return
         if ended_ns is not None:
             _remember(self._unnamed, path, ended_ns)

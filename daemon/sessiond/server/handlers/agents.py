@@ -100,7 +100,7 @@ async def forget(client: Client, params: t.AgentForgetParams) -> t.AgentForgetRe
 
 
 async def wake(client: Client, params: t.AgentWakeParams) -> t.AgentWakeResult:
-    """Have the files of an agent checked, and return the note for a session that begins.
+    """Start a check of the files of an agent, and return the note for a session that begins.
 
     Raises `IncompatibleParams` for an unknown agent, or a folder that is not an absolute path.
     """

@@ -1,6 +1,6 @@
-"""Finds the complete records in a damaged line: records without a newline between them, cut ones, runs of NUL bytes.
+"""Finds the complete records in a damaged line: between joined records, cut records and runs of NUL bytes.
 
-A record that is cut may have complete objects inside, which are no records. So each attempt to read a record is checked
+A cut record may contain complete objects that are not records. So each attempt to read a record is checked
 with the grammar of JSON up to its first error, and the next attempt begins where another record can begin. No byte is
 read by more than a fixed number of attempts.
 """
@@ -29,7 +29,7 @@ _EXPECTED: Final[dict[str, dict[bytes, str]]] = {
     "colon": {b":": "value"},
     "end of member": {b",": "key", b"}": "close"},
 }
-"""By what may come next in an object: the first bytes of the tokens that may, and what then is expected."""
+"""By the state in an object: the first bytes of the allowed tokens, and the next state."""
 _MAX_ENTERED: Final = 20
 """Limit of objects of a document in which others are searched, and which are so read again."""
 _INSIDE: Final = b":,["
@@ -95,7 +95,7 @@ def items(data: bytes, start: int, items_in: Callable[[bytes, bool], int]) -> It
         data: The bytes of a document.
         start: The offset after the opening bracket of the array.
         items_in: Returns how many items of the array a complete object seems to be. The second argument tells
-            whether it is where an item must be. One that is cut seems to contain those behind it.
+            whether its place is that of an item. A cut item seems to contain the items after it.
     """
     position, is_in_step, entered = start, True, 0
     while (opening := _OPENING.search(data, position)) is not None:
@@ -131,7 +131,7 @@ def _read(line: bytes, start: int) -> _Attempt:
     """Read one object, whose first byte is at `start`, up to its end or its first error."""
     open_at: list[
         tuple[int, str]
-    ] = []  # of each open object and array: its start, and what follows a value in it
+    ] = []  # for each open object and array: its start, and the expected token after a value
     position, expected, closed, string = start, "value", None, b""
     while (found := _TOKEN.match(line, position)) is not None:
         string_token, sign = found.groups()

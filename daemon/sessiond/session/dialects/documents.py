@@ -64,10 +64,10 @@ def value_of(data: bytes) -> Any:
 
 
 def damaged(data: bytes, limit: int | None = None) -> tuple[Any, list[bytes]]:
-    """Return what is complete of a damaged document with messages, and the other bytes of it: up to `limit` messages.
+    """Return the complete parts of a damaged document with messages, up to `limit` messages, and its other bytes.
 
     The value is an object with its fields before the messages and the complete messages, or the array of these; None if
-    the bytes are no such document. Bytes that are cut off at the end are among the others, also if they are none.
+    the bytes are not such a document. The bytes that are cut off at the end are always among the others, even if empty.
     """
     text = data.removeprefix(lines.BOM).strip(_PADDING)
     array = _ARRAY.search(text)

@@ -83,5 +83,5 @@ def header_entries(whole: ExportedSession) -> list[dict[str, Any]]:
 
 
 def first_kept_id(entry: dict[str, Any]) -> str:
-    """Return the id of the first entry that a compaction keeps; its own id if it keeps none (pi 0.87)."""
+    """Return the id of the first entry that a compaction keeps; the compaction's id if it keeps no entry (pi 0.87)."""
     return fields.text(entry.get("firstKeptEntryId")) or fields.as_text(entry.get("id"))

@@ -1,7 +1,7 @@
 """Removes from a session that another agent continues the text that its first agent added.
 
-Instructions, lists of skills, reminders and the output of the agent's own commands are no words of the user, and they
-are wrong in another agent, which adds its own. Commands that the user ran, and their output, stay. A command to the
+Instructions, lists of skills, reminders and the output of the agent's own commands are not the user's text, and they
+are wrong for another agent, which adds its own. Commands that the user ran, and their output, stay. A command to the
 agent stays, as it was typed, if the model answered it. The session itself is not changed.
 """
 
@@ -23,7 +23,7 @@ Message = Mapping[str, Any]
 
 
 def told(messages: Sequence[Message], losses: ConversionLosses) -> list[Message | None]:
-    """Return the messages as another agent receives them, with None for one that is left out.
+    """Return the messages as another agent receives them, with None for an omitted message.
 
     Args:
         messages: The messages of a path in order. Only those of users and custom ones need more than their role.

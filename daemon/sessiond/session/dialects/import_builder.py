@@ -1,4 +1,4 @@
-"""Builds v3 entries from a foreign file, in an order that is only appended to when the file grows.
+"""Builds v3 entries from a foreign file. When the file grows, new entries are only added at the end.
 
 The conversation is one tree, with the parents that the source names. Entries about the session as a whole, and every
 line without a counterpart, are on a separate chain that starts at `sessiond.origin`. That chain changes no parent in
@@ -27,7 +27,7 @@ ROLLED_BACK: Final = "rolled-back"
 MISSING_HISTORY: Final = (
     "it is a fork of {source}, whose file was not found: what was said before the fork is not in this session"
 )
-"""The problem of a fork that does not repeat its history, if the session that has it is nowhere."""
+"""The problem of a fork without its history, if the session with the history was not found."""
 MAX_PROBLEMS: Final = 100
 MAX_NULS: Final = 4096
 """Limit of NUL bytes at the ends of a line that is stored unchanged; more are only counted."""
@@ -100,19 +100,19 @@ class Imported:
     """The ids of those of `entries` that come from lines of other files: the history of a fork."""
 
     is_cut: bool = False
-    """Whether messages of the file may be lost, so that its leaf may be an earlier one than it was."""
+    """Whether messages of the file may be lost, so that its leaf may be an earlier entry than before."""
 
     is_state: bool = False
-    """Whether the file has a working state and no conversation. A later state need not have what an earlier one had.
+    """Whether the file has a working state and no conversation. A later state may lack parts of an earlier one.
 
     The ids of its entries begin with the name of the dialect and `-`.
     """
 
     is_list: bool = False
-    """Whether the conversation is a list, in which a message may later be found before others that were there."""
+    """Whether the conversation is a list, in which a new message may later appear before existing ones."""
 
     untouched_copy_of: str | None = None
-    """The session that this one is a copy of, written by `session/resume`, with which its agent has not gone on."""
+    """The session that this one is an unchanged copy of, written by `session/resume`."""
 
     @property
     def has_assistant(self) -> bool:
@@ -259,7 +259,7 @@ class ImportBuilder:
     def record_takeover(
         self, line: SourceLine, *, by: Literal["person", "program"], name: str | None = None
     ) -> None:
-        """Record that from a line on a person gives the prompts of the session, or a program."""
+        """Record that a person, or a program, gives the prompts of the session from a line on."""
         data = {"customType": entries.TAKEN_OVER_TYPE, "data": {"by": by}}
         self.add_beside(line, "custom", data, name=name)
 
@@ -301,7 +301,7 @@ class ImportBuilder:
     def take_damage(self, rest: Iterable[bytes]) -> None:
         """Store the bytes of a damaged document that no message has, and record a problem for each.
 
-        While its program may still write the document, the bytes wait. None at all were cut off at its end.
+        While its program may still write the document, the bytes wait. Empty bytes mean that its end was cut off.
         """
         self.is_cut = True
         if self._source.growing:
@@ -417,7 +417,7 @@ class ImportBuilder:
 def _without_nuls(raw: bytes) -> tuple[bytes, dict[str, int]]:
     """Return a line without the NUL bytes at its ends, and their numbers, if there are many.
 
-    After a power failure, or in a file with a hole, a line may have gigabytes of them, and none on the disk.
+    After a power failure, or in a file with a hole, a line may have gigabytes of NUL bytes that use no disk space.
     """
     inner = raw.strip(b"\0")
     if len(raw) - len(inner) <= MAX_NULS:

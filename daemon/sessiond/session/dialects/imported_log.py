@@ -26,7 +26,7 @@ from sessiond.session.tree.tree import NONE, Tree
 _IMPORT: Final = f'"customType":"{IMPORT_TYPE}"'.encode()
 _ORIGIN_STATE: Final = f'"customType":"{entries.ORIGIN_STATE_TYPE}"'.encode()
 _CUSTOM: Final = KIND["custom"]
-"""The kind of an entry that stores an entry which could not be appended unchanged."""
+"""The kind of an entry that stores an entry that could not be appended unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def new_log(
 
 
 def parent_session(imported: Imported) -> str | None:
-    """Return the parent session by the id that it has here once it is imported."""
+    """Return the id that the parent session has here after its import."""
     parent = imported.parent_source
     if parent is None or imported.dialect in ("pi", "pi4"):
         return parent
@@ -193,7 +193,7 @@ def missing(imported: Imported, rows: LogRows) -> list[ImportedEntry]:
 def continued(imported: Imported, rows: LogRows) -> Imported:
     """Return a session that has grown with its new messages below those that an existing session has.
 
-    A clock that went back places a new message before others. On a branch of its own it would be in no context.
+    A clock that went back places a new message before others. On a separate branch, it would be in no context.
     """
     if not imported.is_list:
         return imported

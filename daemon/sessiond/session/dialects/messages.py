@@ -1,4 +1,4 @@
-"""Parts of messages that the readers of several agents make alike."""
+"""Parts of messages that the readers of several agents make in the same way."""
 
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Derives the ids of a native session from the session, the leaf and the agent.
 
-No id is random: the same entries give the same file, byte for byte, so that writing twice gives one session.
+No id is random: the same entries give the same file, byte for byte, so that a repeated write gives the same session.
 """
 
 import hashlib

@@ -26,7 +26,7 @@ _MESSAGES: Final = frozenset(("message", "custom_message", "branch_summary", "co
 _APPLIED: Final = frozenset((
     "leaf", "context_edit", "reset_boundary", "session_info", "title_change", "label",
 ))  # fmt: skip
-"""Entry types whose effect is in the turns or the title, and labels, which are counted by what they label."""
+"""Entry types whose effect is in the turns or the title, and labels, which are counted by their targets."""
 
 
 def count_changes(reasons: Reasons, losses: ConversionLosses) -> None:

@@ -34,7 +34,7 @@ _NAME_LENGTH: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class NativeTurn:
-    """A turn, when it was said, and the model of an answer.
+    """A turn, its time, and the model of an answer.
 
     `is_summary`: whether the turn is the summary of a compaction, which comes first. `summary` has its text.
     """
@@ -52,7 +52,7 @@ class NativeTurn:
 
 @dataclass(slots=True)
 class NativeConversation:
-    """The turns of a session in order, when it began, and what a session has besides them."""
+    """The turns of a session in order, the time of its beginning, and its other data."""
 
     started_ms: int
     cwd: str
@@ -177,7 +177,7 @@ def _context(whole: ExportedSession) -> tuple[Tree, Context, list[dict[str, Any]
 def _told(
     messages: Sequence[msgspec.Raw], heads: Sequence[_Head], losses: ConversionLosses
 ) -> list[msgspec.Raw | None]:
-    """Return the messages without what the agent of the session added; None for one that has nothing else."""
+    """Return the messages without the text that the agent of the session added; None for one without other text."""
     given = [
         (payloads.part(_object, message) or {}) if head.role in _WITH_ADDED_TEXT else {"role": head.role}
         for message, head in zip(messages, heads, strict=True)
@@ -219,7 +219,7 @@ def _item(
     elif item.as_user_text and head.role != "compactionSummary":
         losses.lose(f"role of a {fields.as_text(head.role)} message")
     if head.stop_reason == "aborted":
-        item.failed = False  # the words that the model said before the user stopped it
+        item.failed = False  # the text of the model before the user stopped it
     for part in item.parts:
         if isinstance(part, Thinking):
             losses.lose("thinking")

@@ -150,7 +150,7 @@ def _parts(entry: Linked, names: Names, tools: dict[str, str]) -> list[Part]:
             data = fields.without(value, *_BASE, "parentId")
             return [Part("custom", {"customType": CHANNEL_TYPE, "data": data})]
         case "model_change":
-            if payload.get("provider") == "":  # operator has no change of the model alone
+            if payload.get("provider") == "":  # operator has no line for a change of only the model
                 del payload["provider"]
             if fields.text(payload.get("modelId")) is not None and fields.text(payload.get("model")) is None:
                 payload |= fields.model_change(payload.pop("provider", None), payload.pop("modelId"))

@@ -166,7 +166,7 @@ def _transaction(line: SourceLine) -> list[dict[str, Any]]:
 
 
 def _fact(value: dict[str, Any]) -> dict[str, Any] | None:
-    """Return a name or label that is a `value` in the form of a `fact`. One that is deleted has no value."""
+    """Return a name or label that is a `value` in the form of a `fact`. A deleted one has no value."""
     given = value.get("value") if value.get("op") == "set" else None
     if value.get("namespace") == _NAME:
         return {"fact": "name", "value": given}

@@ -1,7 +1,7 @@
-"""Joins what an agent wrote to its own files with what was recorded of the same session while it ran.
+"""Joins the entries of an agent's own files with those that were recorded of the same session while it ran.
 
 `sessiond acp` records a conversation as it happens, and the same conversation is in the files of the agent. Ids tell
-only in part which entry is which: a prompt has none while it runs. So the two are compared by what they say: the text
+only some of the pairs: a prompt has no id while it runs. So the two are compared by their content: the text
 of a user or an answer, the id of a tool call, the id of the call that a result answers. Entries that say what was
 recorded are left out, and the others are placed below the recorded ones (decision 0049).
 
@@ -35,12 +35,12 @@ _ROWS_AT_ONCE: Final = 100
 _MESSAGE: Final = KIND["message"]
 _USAGE: Final = "model_usage"
 _OF_FILE: Final = "usage-"
-"""Begins the ids of entries with the tokens of messages that were left out."""
+"""The beginning of the ids of entries with the tokens of omitted messages."""
 _CUSTOM: Final = KIND["custom"]
 _SPACE: Final = re.compile(r"\s+")
 
 Said = tuple[str, str]
-"""One thing that a message says: its kind, and its text or the id of a call."""
+"""One part of a message: its kind, and its text or the id of a call."""
 
 
 def recorded_id(dialect: str, source_id: str) -> str:
@@ -67,7 +67,7 @@ def has_open_turn(tree: Tree, read: Read) -> bool:
 
 
 def joined(imported: Imported, tree: Tree, read: Read) -> Imported:
-    """Return an import without the entries that say what was recorded; the others have recorded parents.
+    """Return an import without the entries that were also recorded; the others have recorded parents.
 
     Args:
         imported: The result of reading the agent's file.
@@ -116,7 +116,7 @@ def _conversation(
 
     Args:
         entries: The entries of the file.
-        names: The recorded entries by the ids of those that say the same. Those of tokens that were recorded are added.
+        names: The recorded entries by the ids of entries with equal content. Those of recorded tokens are added.
         same_ids: The recorded entries that have the ids of those of the file.
         counted: The recorded entries of turns whose tokens were recorded.
         tree: The session.
@@ -140,7 +140,7 @@ def _conversation(
 
 
 def _usage_of(imported: ImportedEntry, parent_id: str) -> ImportedEntry | None:
-    """Return the tokens of a message as an entry of their own; None if it has none."""
+    """Return the tokens of a message as a separate entry; None if it has none."""
     if imported.role != "assistant":
         return None
     entry = _decoded(imported.line)
@@ -170,7 +170,7 @@ def _alike(ours: list[tuple[str, Said]], theirs: Set[Said]) -> list[tuple[str, S
 
 
 class _Recorded(NamedTuple):
-    """A recorded message: its id, what it says, and whether the tokens of its turn were recorded."""
+    """A recorded message: its id, its parts, and whether the tokens of its turn were recorded."""
 
     id: str
     said: list[Said]
@@ -200,7 +200,7 @@ def _recorded(tree: Tree, read: Read, of_source: Container[str]) -> Iterator[_Re
 
 
 def _said(line: bytes) -> Iterator[Said]:
-    """Yield what a message says. Thoughts are left out, since agents keep them or not."""
+    """Yield the parts of a message. Thoughts are left out, because some agents do not keep them."""
     message = fields.mapping(_decoded(line).get("message"))
     role = fields.as_text(message.get("role"))
     if role == "toolResult":

@@ -2,7 +2,7 @@
 
 Its document has other names for some entries (`session_header`, `branch`, `custom_info`). Its program does not
 recognize a file with those names, and overwrites it (decision 0023). It also drops each line that has another value
-than it expects, without a word. So an entry that it would not read is carried in a custom entry, and every line has all
+than it expects, silently. So an entry that it would not read is carried in a custom entry, and every line has all
 the fields that operator itself writes.
 """
 
@@ -97,7 +97,7 @@ def to_operator(whole: ExportedSession, losses: ConversionLosses) -> bytes:
 def _joined(made: list[dict[str, Any]], whole: ExportedSession) -> list[dict[str, Any]]:
     """Return the lines with the results of one message of operator in one line again.
 
-    A reading makes an entry of each result. Only the last one has the id of the line, and nothing refers to the others.
+    Reading makes an entry of each result. Only the last one has the id of the line, and nothing refers to the others.
     """
     named = Counter(
         entry.get(name) for entry in whole.entries for name in ("parentId", "targetId", "fromId", "firstKeptEntryId")

@@ -19,9 +19,9 @@ _MODEL_CHANGE: Final = KIND["model_change"]
 _MESSAGE_ROLES: Final = (USER, ASSISTANT, ROLE["toolResult"])
 _INCOMPLETE_REASONS: Final = ("toolUse", "length")
 _MAX_ROWS: Final = 10_000
-"""Rows to visit from the leaf upwards. Without a message among them, a session counts as empty."""
+"""Rows to visit from the leaf upwards. If they have no message, the session counts as empty."""
 _MAX_ENTRIES_READ: Final = 16
-"""Limit of the entries that are read, also if they name no model."""
+"""Limit of the entries that are read, even if no model was found."""
 
 
 def lifecycle_and_model(tree: Tree, read: Read) -> tuple[Lifecycle, str | None]:

@@ -42,7 +42,7 @@ class RetentionCandidate(NamedTuple):
 
 
 class Due(NamedTuple):
-    """A session that exceeds a limit, and which. If it exceeds both, the limit is the age."""
+    """A session that exceeds a limit, and the limit. If it exceeds both limits, this is the age."""
 
     name: str
     limit: Limit

@@ -85,7 +85,7 @@ def _usage(
     if not isinstance(usage, dict):
         return None
     tokens, cost = tokens_of(usage), cost_of(usage.get("cost")).total
-    extra = usage.get("orchestration")  # billed, and not part of the other numbers
+    extra = usage.get("orchestration")  # billed, but not part of the other numbers
     if isinstance(extra, dict):
         tokens.add(tokens_of(extra))
     parts = tokens.input + tokens.output + tokens.cache_read + tokens.cache_write

@@ -171,7 +171,7 @@ def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:
 
 
 def _model(provider: Any, model: Any) -> str | None:
-    """Return `provider/model`, or the one that is present; None without both."""
+    """Return `provider/model`, or the part that is present; None without both."""
     recorded = [word for word in (provider, model) if isinstance(word, str) and word]
     return "/".join(recorded)[:_NAME_CHARACTERS] if recorded else None
 

@@ -1,7 +1,7 @@
 """Updates of the working state, one line each, and the computation of the state from the lines of a path.
 
 An update is an increment (`tokens: 300` more), not a new value. So concurrent updates by two clients lose nothing, and
-a branch or a fork has exactly the state of its point. Lines that other programs wrote may hold anything; their invalid
+a branch or a fork has exactly the state of its point. Lines of other programs may have any content; their invalid
 parts are ignored.
 """
 

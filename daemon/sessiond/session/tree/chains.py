@@ -210,7 +210,7 @@ def _links_of_irregular(tree: Tree, end: int) -> Steps[_Links]:
     parents, follows = (
         array("i"),
         bytearray(end + 1),
-    )  # `follows`: rows, plus 1, that follow one of their children
+    )  # `follows`: the numbers plus 1 of rows that follow one of their children
     for row in range(end):
         parent = NONE if row in tops else tree.parent(row) if tree.is_entry(row) else _UNATTACHED
         parents.append(parent)

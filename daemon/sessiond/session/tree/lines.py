@@ -87,7 +87,7 @@ def _lenient_value(line: bytes) -> Any:
     if not line.strip():
         raise NotAnEntry("damagedLine", "the line is empty")
     try:
-        # A file with a hole has lines of gigabytes that begin with NUL: nothing is decoded to see that.
+        # A file with a hole has lines of gigabytes that begin with NUL: they are recognized without decoding.
         if line.startswith(b"\0"):
             raise ValueError
         return _lenient.decode(line.decode("utf-8", "replace"))

@@ -17,7 +17,7 @@ _MAX_PATH_LENGTH: Final = 8192
 LINEAGE: Final = "lineage"
 """The name of the sessions that a session continues, in the origin and in files that are written for agents."""
 HERE: Final = "sessiond"
-"""Stands for the agent of a session that was read from none, in a lineage."""
+"""The agent's name in a lineage for a session that was read from no agent."""
 MISSING_HISTORY: Final = "missingHistory"
 """The name of the history that a fork lacks, in the origin."""
 _MAX_STEPS: Final = 100

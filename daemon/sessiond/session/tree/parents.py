@@ -25,5 +25,5 @@ def parent_of(named: str | None) -> Parent:
 
 
 def name_of(session_id: str, ref: str) -> str:
-    """Return how a header names a session as its parent: by its path if that shows the id, or else by its id."""
+    """Return the name of a session as a parent in a header: its path if that shows the id, or else its id."""
     return ref if ref.startswith("/") and parent_of(ref).session_id == session_id else session_id

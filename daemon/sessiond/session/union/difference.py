@@ -20,7 +20,7 @@ class Own:
 
     Attributes:
         seqs: The lines that the other copy can take, ascending.
-        superseding: The ids of those of them that have a second line under the same id here, which the other copy has.
+        superseding: The ids of these lines that have a second line with the same id here, which the other copy has.
         refused: The ids under which the other copy has other content. Each copy keeps its own line.
     """
 

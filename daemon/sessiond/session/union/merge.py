@@ -1,8 +1,8 @@
-"""The merge rule: what a session says after both of its copies have been extended (decision 0052).
+"""The merge rule: the content of a session after both of its copies have been extended (decision 0052).
 
-Each copy is what both have, the *common* lines, and lines of its own. A line speaks about a subject: every entry about
+Each copy has the *common* lines of both, and lines of its own. A line is about a subject: every entry about
 the leaf, and some about the title, a label, the tags or the settings. If only one copy has own lines about a subject,
-what it says holds, whatever the clocks: the other copy receives these lines, and the last line decides. If both have,
+its lines decide, with any clocks: the other copy receives these lines, and the last line decides. If both have,
 this module decides, and writes one line for each such subject. The line depends on nothing but the two sets of own
 lines, so both copies get the same bytes, and a later sync finds nothing to do.
 """
@@ -37,7 +37,7 @@ class OwnLines:
 
     Attributes:
         lines: The lines, in log order, as `comparable` returns them.
-        said: The last statement about each subject but the leaf. A label's subject is its target.
+        said: The last statement about each subject except the leaf. A label's subject is its target.
         parents: The parent of each entry.
         last: The timestamp and the id of the last entry, the last that speaks about the leaf; None without one.
     """
@@ -49,7 +49,7 @@ class OwnLines:
 
 
 def read_own(lines: Sequence[bytes]) -> OwnLines:
-    """Read what lines say. A line without an entry says nothing."""
+    """Read the statements of lines. A line without an entry has none."""
     own = OwnLines(lines)
     for line in lines:
         try:
@@ -103,7 +103,7 @@ def merge(
 ) -> list[bytes]:
     """Return the lines that both copies get after the own lines of the other, for what both spoke about.
 
-    If one of two leaves is an ancestor of the other, the deeper one is taken, else that of the copy which spoke last.
+    If one of two leaves is an ancestor of the other, the deeper one is taken, else that of the copy that wrote last.
     Of two titles, labels or settings, the later one is taken. Tags that either copy removed are removed, and those that
     either added are added. The result does not depend on which copy is `here`. It is empty if no subject has own lines
     in both copies. The line that sets the leaf is the last one, because every line moves the leaf.

@@ -21,7 +21,7 @@ class WholeLog(NamedTuple):
 def whole_log(data: bytes, session_id: str) -> WholeLog | None:
     """Return the lines of a log if its bytes show that each of them counts; else None.
 
-    None means that a tree must decide: the log has a torn line or an incomplete batch at its end, no header of this
+    None means that a tree is necessary: the log has a torn line or an incomplete batch at its end, no header of this
     session and of the current version at its beginning, or it may be another program's.
     """
     if not data.endswith(b"\n") or data.endswith(_MARKED_END) or not is_home_format(data[:PROBE_BYTES]):

@@ -168,7 +168,7 @@ class Outline:
         return layout
 
     def on_path(self, tree: Tree, leaf: int, rows: Sequence[int]) -> Steps[set[int]]:
-        """Return those of some rows that are on the path to the leaf."""
+        """Return the rows, of some rows, that are on the path to the leaf."""
         if tree.irregular:  # parents may form a cycle, which the chains cut
             return set((yield from steps.path(tree, leaf))).intersection(rows)
         ends = yield from self._path_ends(leaf)
@@ -199,7 +199,7 @@ class Outline:
 
 
 def matching(tree: Tree, rows: Sequence[int], words: Sequence[str], read: Read) -> Steps[list[int]]:
-    """Return those of some rows, in ascending order, in which all words occur."""
+    """Return the rows, of some rows in ascending order, in which all words occur."""
     found: list[int] = []
     for batch in steps.batches(tree, rows):
         for row, entry in zip(batch, read(batch), strict=True):

@@ -309,7 +309,7 @@ class View:
         return found
 
     def _base(self, chain: int) -> Steps[ChainBase]:
-        """Return what is above the first visible row of a chain."""
+        """Return the surroundings above the first visible row of a chain."""
         to_compute: list[int] = []
         while chain not in self._bases:
             if chain == self._root_chain or self._chains.parent(chain) == NONE:

@@ -135,7 +135,7 @@ class Snapshot:
         return found
 
     def on_path(self, places: range, shapes: Sequence[RowShape]) -> set[int]:
-        """Return those of some rows that are on the path to the leaf: all without indentation, up to the tip."""
+        """Return the rows, of some rows, that are on the path to the leaf: all without indentation, up to the tip."""
         return {
             shape.row
             for place, shape in zip(places, shapes, strict=True)
@@ -155,7 +155,7 @@ class Snapshot:
         return span.above if before < 0 else before
 
     def edges(self, span: RowSpan, row: int) -> tuple[int, str, int, int]:
-        """Return what a row has because it is the first or the last one of its span."""
+        """Return the fields that a row has because it is the first or the last one of its span."""
         before = self.marks.rfind(1, span.start, row)
         above, gutter = (span.above, span.first_gutter) if before < 0 else (before, span.gutter)
         is_last = self.marks.find(1, row + 1, span.end) < 0
@@ -330,7 +330,7 @@ def _span(chains: Chains, view: View, piece: Piece) -> Steps[RowSpan | None]:
 
 
 def changes(old: Snapshot, new: Snapshot, had: range, has: range) -> Steps[list[RowChange]]:
-    """Return what turns the rows of a snapshot into those of a newer one of the same view, the last change first.
+    """Return the changes from the rows of a snapshot to those of a newer one of the same view, the last change first.
 
     Args:
         old: The snapshot.
@@ -387,7 +387,7 @@ def _common(old: Snapshot, new: Snapshot, index: int) -> Iterator[_Run]:
 
 
 def _run(old: Snapshot, new: Snapshot, old_index: int, new_index: int, rows: range) -> Iterator[_Run]:
-    """Yield those of some rows of two spans that are the same. The rows have the same marks in both snapshots."""
+    """Yield the equal rows of two spans. The rows have the same marks in both snapshots."""
     other, span = old.spans[old_index], new.spans[new_index]
     first, last = new.marks.find(1, rows.start, rows.stop), new.marks.rfind(1, rows.start, rows.stop)
     if first < 0:
@@ -408,7 +408,7 @@ def _run(old: Snapshot, new: Snapshot, old_index: int, new_index: int, rows: ran
 
 
 def _in_order(runs: list[_Run], had: range, has: range) -> Steps[list[_Run]]:
-    """Return runs in the order of both snapshots, as far as the client has their rows. Of two that cross, one stays."""
+    """Return runs in the order of both snapshots, if the client has their rows. If two runs cross, one stays."""
     chosen: list[_Run] = []
     for number, run in enumerate(sorted(runs, key=lambda run: -run.count)):
         skipped = max(had.start - run.old, has.start - run.new, 0)

@@ -107,7 +107,7 @@ class FolderWatch:
 
     def _rounds_of_watchfiles(self, there: dict[str, tuple[int, int]]) -> Iterator[set[str]]:
         """Yield what changed, and from time to time nothing, until it is to stop."""
-        from watchfiles import watch  # takes 30 ms, only on this thread
+        from watchfiles import watch  # the import takes 30 ms, only on this thread
 
         logging.getLogger("watchfiles").setLevel(logging.WARNING)  # it would log every change
         stop = _StopEvent(self._stop, self._note_begin)
