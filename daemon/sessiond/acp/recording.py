@@ -44,7 +44,7 @@ class RecordingState:
 
     Attributes:
         parent_id: The last entry of the path, which the daemon may not have yet. Default: that of the daemon.
-        open_updates: The updates that show what has no entry yet.
+        open_updates: The updates that show the parts without an entry.
     """
 
     parent_id: str | UnsetType | None

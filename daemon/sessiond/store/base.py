@@ -418,7 +418,7 @@ class Store(Protocol):
         """Move a log to the trash with a note of the reason, and close it. Return its place there."""
 
     async def add_trashed(self, trashed: Trashed, *, cwd: str, timestamp: str, lines: bytes) -> None:
-        """Store a log of another store's trash in this one's. Does nothing if that has the deletion.
+        """Store a log of another store's trash in the trash of this store. Does nothing if it has the deletion.
 
         Args:
             trashed: The log. Its places in the other store are not used.

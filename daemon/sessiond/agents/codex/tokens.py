@@ -157,7 +157,7 @@ def usage_of(told: dict[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(told: object) -> tuple[int | float, ...]:
-    """Return the numbers of a usage in one order. Versions leave out different ones that are 0."""
+    """Return the numbers of a usage in a fixed order. A version may omit numbers that are 0."""
     found = fields.mapping(told)
     return tuple(fields.number(found.get(name)) for name in _NUMBERS)
 

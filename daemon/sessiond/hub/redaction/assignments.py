@@ -357,7 +357,7 @@ def _below(text: str, at: int) -> tuple[int, int] | None:
 
 
 def _start_of_name(text: str, start: int) -> int:
-    """Return the offset at which the name begins whose end begins at `start`."""
+    """Return the offset of the beginning of a name, for the offset `start` of its last part."""
     least = max(0, start - _LONGEST_NAME)
     while start > least and text[start - 1] in _OF_NAMES:
         start -= 1

@@ -230,7 +230,7 @@ class Link:
         self._lost.discard(backend)
 
     async def _confirm(self, connection: Connection) -> None:
-        """Wait until a synchronous replica has what lost connections committed: without it, a failover loses that.
+        """Wait until a synchronous replica has the commits of lost connections, which a failover would otherwise lose.
 
         The server makes a transaction visible that it was ordered to end while it waited for the replica.
         """
