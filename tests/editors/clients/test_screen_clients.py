@@ -121,11 +121,14 @@ class Helix:
         self._screen.until_not(sign)
 
     def lists(self, keys: str, count: int) -> bool:
-        """Whether a picker has so many rows by now. Before the server is there, it has none, or is refused."""
+        """Whether a picker has so many rows by now. Before the server is there, it has none, or is refused.
+
+        While Helix starts, it may lose the space of a key sequence, and ask what to select.
+        """
         self._screen.type(keys)
-        found = self._screen.until(r"\b(\d+)/\d+\b|[Nn]o (configured )?language server")
+        found = self._screen.until(r"\b(\d+)/\d+\b|[Nn]o (configured )?language server|^\s*select:")
         self._screen.press("Escape")
-        self._screen.until_not(r"\b\d+/\d+\b")
+        self._screen.until_not(r"\b\d+/\d+\b|^\s*select:")
         return found[1] == str(count)
 
     def act(self, beginning: str) -> None:

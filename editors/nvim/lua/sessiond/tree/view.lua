@@ -12,6 +12,7 @@ local text = require('sessiond.text')
 ---@field buffer integer
 ---@field canvas sessiond.Canvas
 ---@field feed sessiond.Feed
+---@field is_gone boolean? whether the session was deleted, or lost with the daemon
 ---@field leaf_id string?
 ---@field total integer entries in the session, shown or not
 ---@field filter sessiond.Filter
@@ -89,7 +90,7 @@ end
 function Tree:follower()
   return {
     back = function(session)
-      self.note = nil
+      self.note, self.is_gone = nil, false
       self:set_session(session)
       self.leaf_id = self.leaf_id or session.leafId
       self.total = session.entryCount
@@ -102,6 +103,7 @@ function Tree:follower()
       self:set_note('away')
     end,
     gone = function(why)
+      self.is_gone = true
       self:set_note(why)
       self.canvas:show_message(why)
     end,
