@@ -49,11 +49,6 @@ def in_the_background(work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def send_all(daemon: socket.socket, data: bytes) -> None:
-    daemon.sendall(data)
-    daemon.shutdown(socket.SHUT_WR)
-
-
 def all_of(daemon: socket.socket) -> bytes:
     taken = bytearray()
     while piece := daemon.recv(65_536):
@@ -74,12 +69,14 @@ def test_the_end_of_input_is_passed_on_and_the_answer_is_waited_for() -> None:
 def test_big_frames_pass_both_ways_at_once() -> None:
     way = Pumping()
     speaking = in_the_background(lambda: way.say(BIG))
-    answering = in_the_background(lambda: send_all(way.daemon, BIG))
+    answering = in_the_background(lambda: way.daemon.sendall(BIG))
     heard: list[bytes] = []
     listening = in_the_background(lambda: heard.append(way.heard()))
     assert all_of(way.daemon) == BIG
-    for thread in (speaking, answering, listening):
+    for thread in (speaking, answering):
         thread.join()
+    way.daemon.shutdown(socket.SHUT_WR)  # a daemon that ends earlier ends both directions
+    listening.join()
     assert heard == [BIG]
     assert way.end() == 0
 
