@@ -299,7 +299,32 @@ class OpenSessions:
 
         `load` reads a session that is not open, or restores it from what is known. Raises `SessionNotFound`.
         """
-        log = await self._search(lambda: self._log_at(path))
+        async with self._reading(await self._search(lambda: self._log_at(path)), load) as session:
+            yield session
+
+    @contextlib.asynccontextmanager
+    async def open_by_id_for_reading(self, session_id: str) -> AsyncIterator[ReadableSession]:
+        """Yield the session with this id for reading only. Raises `SessionNotFound`, `SessionTrashed`."""
+
+        async def find() -> LiveSession | Log:
+            try:
+                ref = await self.ref_of(session_id)
+                return self.cached(session_id) or await self._log_at(ref, session_id)
+            except (SessionNotFound, SessionTrashed):
+                live = self.cached(session_id)  # it may have been opened and moved during the search
+                if live is None:
+                    raise
+                return live
+
+        found = await self._search(find)
+        if isinstance(found, LiveSession):
+            yield found
+            return
+        async with self._reading(found, LogReader.load) as session:
+            yield session
+
+    @contextlib.asynccontextmanager
+    async def _reading(self, log: Log, load: Load) -> AsyncIterator[ReadableSession]:
         try:
             known = self.at(log.ref)
             if known is not None:

@@ -90,8 +90,7 @@ class StoredLineReader:
         async with contextlib.AsyncExitStack() as stack:
             session = await self._at_known_ref(session_id, stack)
             if session is None:
-                ref = await self._open.ref_of(session_id)
-                session = await stack.enter_async_context(self._open.open_for_reading(ref))
+                session = await stack.enter_async_context(self._open.open_by_id_for_reading(session_id))
             yield StoredLines(session.tree, session.log.read, session.log.log_id)
 
     async def _at_known_ref(
