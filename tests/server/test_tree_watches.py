@@ -195,7 +195,7 @@ async def test_unwatch_and_the_end_of_the_session_end_a_watch(daemon: Running, c
     await writer.call("session/delete", sessionId=session_id)
     await viewer.until(lambda client: bool(client.told("session/treeLapsed")))
     (note,) = viewer.told("session/treeLapsed")
-    assert (note["watchId"], note["reason"]) == (other.watch_id, "closed")
+    assert (note["watchId"], note["reason"]) == (other.watch_id, "deleted")
 
 
 async def test_an_unknown_entry_and_too_many_watches_are_refused(daemon: Running, cwd: str) -> None:

@@ -230,6 +230,7 @@ class Hub:
             try:
                 about = self.deletion.about(live, client_id)
                 place = await self._files.trash(live.log, CLOSED_UNANSWERED, about)
+                live.tree_watches.lapse_all("deleted")
             finally:
                 await live.close()
         return deleted(live.session_id, path, place)

@@ -157,11 +157,12 @@ WatchLapseReason = Literal["tooOld", "daemonEnded"]
 - `daemonEnded`: the daemon ended, and `attach` connected the client to another one.
 """
 
-TreeLapseReason = Literal["otherLog", "closed", "outOfSight", "unreadable", "daemonEnded"]
+TreeLapseReason = Literal["otherLog", "closed", "deleted", "outOfSight", "unreadable", "daemonEnded"]
 """Why a watch of a tree ended.
 
 - `otherLog`: the file of the session was replaced or rewritten.
-- `closed`: the session was closed or deleted.
+- `closed`: the session was closed.
+- `deleted`: the session moved to the trash.
 - `outOfSight`: the rows of a watch with a `limit` have moved to other places, or are more than four times the limit.
 - `unreadable`: the session cannot be read.
 - `daemonEnded`: the daemon ended, and `attach` connected the client to another one.

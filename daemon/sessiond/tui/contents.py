@@ -139,7 +139,7 @@ class Contents:
         if isinstance(note, t.TreeLapsedNote):
             if note.reason == "unreadable":
                 self._failed(note.message)
-            else:
+            elif note.reason != "deleted":  # `session/deleted` says that
                 self.refresh()
             return
         rows = self._received

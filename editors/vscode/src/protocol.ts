@@ -2001,9 +2001,9 @@ export interface UnsubscribeResult {
  *
  * The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
  * The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
- * `limit`, it receives at most that many, and later also rows between them, and those that come before the first row
- * or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
- * of the connection. A client may have up to 64 watches, of lists and of trees.
+ * `limit`, it receives at most that many, and later also rows between them, and those beyond the first or the last
+ * row of the view if the client has that row. `server/unwatch` and the end of the connection end the watch. A client
+ * may have up to 64 watches, of lists and of trees.
  */
 export interface WatchTreeParams {
   /** The full id of the session. 1 to 128 characters. */
@@ -4401,7 +4401,7 @@ export interface EntryLabel {
   [extension: `x-${string}`]: unknown;
 }
 
-/** A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew. */
+/** A watch of a tree ended. A client that still shows the tree watches again, and receives all rows. */
 export interface TreeLapsedNote {
   /** The id of the watch. */
   watchId: string;
@@ -5126,8 +5126,10 @@ export type WatchLapseReason =
 export type TreeLapseReason =
   /** the file of the session was replaced or rewritten. */
   | "otherLog"
-  /** the session was closed or deleted. */
+  /** the session was closed. */
   | "closed"
+  /** the session moved to the trash. */
+  | "deleted"
   /** the rows of a watch with a `limit` have moved to other places, or are more than four times the limit. */
   | "outOfSight"
   /** the session cannot be read. */
@@ -6002,9 +6004,9 @@ export interface Requests {
    *
    * The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
    * The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
-   * `limit`, it receives at most that many, and later also rows between them, and those that come before the first row
-   * or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
-   * of the connection. A client may have up to 64 watches, of lists and of trees.
+   * `limit`, it receives at most that many, and later also rows between them, and those beyond the first or the last
+   * row of the view if the client has that row. `server/unwatch` and the end of the connection end the watch. A client
+   * may have up to 64 watches, of lists and of trees.
    */
   "session/watchTree": { params: WatchTreeParams; result: WatchTreeResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "entryNotFound" };
   /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
@@ -6382,7 +6384,7 @@ export interface Notifications {
    * other rows.
    */
   "session/treeChanged": { params: TreeChangedNote };
-  /** A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew. */
+  /** A watch of a tree ended. A client that still shows the tree watches again, and receives all rows. */
   "session/treeLapsed": { params: TreeLapsedNote };
 }
 

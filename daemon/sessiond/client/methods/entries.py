@@ -195,9 +195,9 @@ class EntryMethods(AppendMethods):
         The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow
         the response. The client has no rows at first. Without `limit`, it receives those around `around_id`,
         and then all others. With `limit`, it receives at most that many, and later also rows between them,
-        and those that come before the first row or after the last row of the view if the client has that row.
-        `server/unwatch` ends the watch, and so does the end of the connection. A client may have up to 64
-        watches, of lists and of trees.
+        and those beyond the first or the last row of the view if the client has that row. `server/unwatch`
+        and the end of the connection end the watch. A client may have up to 64 watches, of lists and of
+        trees.
 
         Method `session/watchTree`.
 

@@ -128,6 +128,7 @@ class Deletion:
             try:
                 place = await store.trash(live.log, note, about)
                 live.subscribers.remove_all()
+                live.tree_watches.lapse_all("deleted")
                 live.holders.clear()
             finally:
                 live.subscribers.lag_all()  # if the move failed, subscribers remain and must resubscribe

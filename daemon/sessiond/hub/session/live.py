@@ -403,7 +403,7 @@ class LiveSession:
 
     async def close(self) -> None:
         """Finish the work in progress and close the log."""
-        self.tree_watches.lapse_all()
+        self.tree_watches.lapse_all("closed")
         await self._appends.until_served()
         await self._title.finish()
         await self._maintenance.stop()

@@ -46,7 +46,8 @@ _PAUSE_FACTOR: Final = 4.0
 
 _MESSAGES: Final[dict[TreeLapseReason, str]] = {
     "otherLog": "The file of the session was replaced or rewritten.",
-    "closed": "The session was closed or deleted.",
+    "closed": "The session was closed.",
+    "deleted": "The session is in the trash.",
     "outOfSight": "The rows of the watch have moved to other places, or there are too many of them.",
     "unreadable": "The session cannot be read.",
 }
@@ -141,11 +142,11 @@ class TreeWatches:
         for watch_id in list(self._all):
             self.remove(watcher, watch_id)
 
-    def lapse_all(self) -> None:
-        """End all watches, because the session is being closed, and notify the clients."""
+    def lapse_all(self, reason: TreeLapseReason) -> None:
+        """End all watches and notify the clients."""
         for watch in list(self._all.values()):
             self.remove(watch.watcher, watch.watch_id)
-            _send_lapsed(watch, "closed")
+            _send_lapsed(watch, reason)
 
     def note_growth(self) -> None:
         """Note that lines were committed: clients receive the changes soon. Cheap enough for every append."""

@@ -14,9 +14,9 @@ class WatchTreeParams(Params, frozen=True):
 
     The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
     The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
-    `limit`, it receives at most that many, and later also rows between them, and those that come before the first row
-    or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
-    of the connection. A client may have up to 64 watches, of lists and of trees.
+    `limit`, it receives at most that many, and later also rows between them, and those beyond the first or the last
+    row of the view if the client has that row. `server/unwatch` and the end of the connection end the watch. A client
+    may have up to 64 watches, of lists and of trees.
     """
 
     session_id: SessionId  # the full id of the session
@@ -75,7 +75,7 @@ class TreeChangedNote(Wire, frozen=True):
 
 
 class TreeLapsedNote(Wire, frozen=True):
-    """A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew."""
+    """A watch of a tree ended. A client that still shows the tree watches again, and receives all rows."""
 
     watch_id: str  # the id of the watch
     reason: Annotated[str, opened("TreeLapseReason")]

@@ -1065,9 +1065,9 @@
 ---
 ---The rows are those of `session/tree` in the layout `path`, in the same order. The notifications follow the response.
 ---The client has no rows at first. Without `limit`, it receives those around `aroundId`, and then all others. With
----`limit`, it receives at most that many, and later also rows between them, and those that come before the first row
----or after the last row of the view if the client has that row. `server/unwatch` ends the watch, and so does the end
----of the connection. A client may have up to 64 watches, of lists and of trees.
+---`limit`, it receives at most that many, and later also rows between them, and those beyond the first or the last
+---row of the view if the client has that row. `server/unwatch` and the end of the connection end the watch. A client
+---may have up to 64 watches, of lists and of trees.
 ---@class (exact) sessiond.WatchTreeParams
 ---@field sessionId string The full id of the session. 1 to 128 characters.
 ---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
@@ -2302,7 +2302,7 @@
 ---@field entryId string The entry, which may have no row.
 ---@field label? string Its label; null without one.
 
----A watch of a tree ended. If the client still shows the tree, it watches again, and receives all rows anew.
+---A watch of a tree ended. A client that still shows the tree watches again, and receives all rows.
 ---@class (exact) sessiond.TreeLapsedNote
 ---@field watchId string The id of the watch.
 ---@field reason sessiond.TreeLapseReason|string Why a watch of a tree ended.
@@ -2798,7 +2798,8 @@
 ---Why a watch of a tree ended.
 ---@alias sessiond.TreeLapseReason
 ---| "otherLog" # the file of the session was replaced or rewritten.
----| "closed" # the session was closed or deleted.
+---| "closed" # the session was closed.
+---| "deleted" # the session moved to the trash.
 ---| "outOfSight" # the rows of a watch with a `limit` have moved to other places, or are more than four times the limit.
 ---| "unreadable" # the session cannot be read.
 ---| "daemonEnded" # the daemon ended, and `attach` connected the client to another one.

@@ -79,7 +79,7 @@ function Feed:watch(attempt, around)
       self.watch_id, self.anchor, self.fresh = result.watchId, nil, rows.new()
     elseif around and err.data and err.data.kind == 'entryNotFound' then
       self:watch(attempt, nil)
-    elseif not repeating.is_draining(err) and not self.tree.is_gone then -- after a reconnection, `begin` tries again
+    elseif not repeating.is_draining(err) then -- after a reconnection, `begin` tries again
       self.tree:failed(err)
     end
   end, true)
@@ -95,7 +95,7 @@ function Feed:notified(method, note)
     self.watch_id = nil
     if note.reason == 'unreadable' then
       self.tree:failed({ code = 0, message = note.message })
-    elseif not self.tree.is_gone then
+    elseif note.reason ~= 'deleted' then -- `session/deleted` says that
       self:refresh()
     end
   elseif method == 'session/treeChanged' then

@@ -12,7 +12,6 @@ local text = require('sessiond.text')
 ---@field buffer integer
 ---@field canvas sessiond.Canvas
 ---@field feed sessiond.Feed
----@field is_gone boolean? whether the session was deleted, or lost with the daemon
 ---@field leaf_id string?
 ---@field total integer entries in the session, shown or not
 ---@field filter sessiond.Filter
@@ -90,7 +89,7 @@ end
 function Tree:follower()
   return {
     back = function(session)
-      self.note, self.is_gone = nil, false
+      self.note = nil
       self:set_session(session)
       self.leaf_id = self.leaf_id or session.leafId
       self.total = session.entryCount
@@ -103,7 +102,6 @@ function Tree:follower()
       self:set_note('away')
     end,
     gone = function(why)
-      self.is_gone = true
       self:set_note(why)
       self.canvas:show_message(why)
     end,
