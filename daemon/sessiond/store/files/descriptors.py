@@ -69,7 +69,7 @@ class Descriptors:
         """Count a descriptor, and close unused ones while there are more than the limit."""
         with self._lock:
             self._open[descriptor] = None
-        while len(self._open) > self.limit and self._close_one():
+        while self.is_exceeded and self._close_one():
             pass
 
     def used(self, descriptor: "Descriptor") -> None:
