@@ -309,3 +309,26 @@ async def test_folders_in_a_git_repository_with_a_remote_are_named_without_crede
         assert folder == {
             "cwd": str(project / "sub"), "root": os.path.realpath(project), "remote": "example.com/ada/p",
         }  # fmt: skip
+
+
+@pytest.mark.parametrize("read", ["sync/ids", "sync/lines", "sync/positions"])
+async def test_lines_that_are_read_while_their_session_moves_are_those_of_its_log(
+    read: str, tmp_path: Path
+) -> None:
+    async with running(tmp_path / "here") as here:
+        peer, mover = await here.attach(), await here.attach()
+        session_id = await talked(peer)
+        await peer.append(session_id, *(user(f"{number} {'words ' * 200}") for number in range(2_000)))
+        about = {} if read == "sync/positions" else {"sessionId": session_id}
+        undisturbed = _without_folder(await peer.call(read, **about))
+        for length in range(1, 12):
+            asked = peer.send(read, **about)
+            await mover.call("session/move", sessionId=session_id, cwd="/work/" + "p" * length)
+            assert _without_folder(await asked) == undisturbed
+
+
+def _without_folder(result: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a result that a move does not change."""
+    for session in result.get("sessions", ()):
+        del session["cwd"]
+    return {name: value for name, value in result.items() if name not in ("head", "folders", "digest")}

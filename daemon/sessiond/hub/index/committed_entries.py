@@ -49,7 +49,7 @@ def next_entries(live: ReadableSession, first: int) -> CommittedEntries:
     end = tree.span(rows - 1)[1]
     header = tree.header
     return CommittedEntries(
-        first, list(zip(seqs, entries, strict=True)), rows, end, live.log.read(max(0, end - TAIL_BYTES), end),
+        first, list(zip(seqs, entries, strict=True)), rows, end, live.read_bytes(max(0, end - TAIL_BYTES), end),
         title_beside_entries(tree),
         header.timestamp if header is not None else "",
     )  # fmt: skip

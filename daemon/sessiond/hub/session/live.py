@@ -225,6 +225,10 @@ class LiveSession:
         """Return the stored lines of consecutive rows, or None if `read_rows` must check each line."""
         return self._reader.read_stored(first, end)
 
+    def read_bytes(self, start: int, end: int) -> bytes:
+        """Return bytes of the log, as the spans of `tree` count them, also during a rewrite."""
+        return self._reader.read_bytes(start, end)
+
     def read_in_steps(self, rows: Sequence[int]) -> Steps[list[bytes]]:
         """Return the entries of committed rows, in steps."""
         return self._reader.read_in_steps(rows)

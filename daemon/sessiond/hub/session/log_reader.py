@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeVar
 from msgspec import UnsetType
 
 from sessiond.agents.recognition import foreign_program_of
+from sessiond.error_text import TemplatedError
 from sessiond.hub.errors import EntryNotFound, ForeignDialect
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.derived_cache import ContextCache, DerivedCache
@@ -76,11 +77,38 @@ class ReadableSession(Protocol):
     def read_stored(self, first: int, end: int) -> bytes | None:
         """Return the stored lines of consecutive rows, or None if `read_rows` must check each line."""
 
+    def read_bytes(self, start: int, end: int) -> bytes:
+        """Return bytes of the log, as the spans of `tree` count them."""
+
     def page_rows(self, row: int, size: int, count: int = 10_000) -> tuple[list[int], int]:
         """Return the rows of the entries from a row on, and their size in bytes."""
 
     async def drive(self, work: Generator[None, None, T]) -> T:
         """Run long work in steps, interleaved with that of other requests."""
+
+
+class LogRewritten(TemplatedError):
+    """Raised when work in steps reads spans of a tree whose log this daemon has rewritten meanwhile."""
+
+    sentence = "The session {session_id} was rewritten while it was read."
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(session_id=session_id)
+
+
+def bytes_of_present_tree(session: ReadableSession) -> Callable[[int, int], bytes]:
+    """Return a function that reads spans of the tree that a session has now, for work in steps.
+
+    It raises `LogRewritten` after the log was rewritten: the work must then begin again with the new tree.
+    """
+    tree = session.tree
+
+    def read(start: int, end: int) -> bytes:
+        if session.tree is not tree:
+            raise LogRewritten(session.log.session_id)
+        return session.read_bytes(start, end)
+
+    return read
 
 
 class LogReader:
@@ -226,12 +254,12 @@ class LogReader:
         """Return the entry of one row, which may be pending."""
         if row >= self.tree.committed:
             return self.tree.pending_line(row)
-        return self._entries([row], [self._bytes(*self.tree.span(row))])[0]
+        return self._entries([row], [self.read_bytes(*self.tree.span(row))])[0]
 
     def read_rows(self, rows: Sequence[int]) -> list[bytes]:
         """Return the entries of committed rows. Adjacent rows are read together."""
         if len(rows) == 1:
-            return self._entries(rows, [self._bytes(*self.tree.span(rows[0]))])
+            return self._entries(rows, [self.read_bytes(*self.tree.span(rows[0]))])
         found: list[bytes] = []  # lines, as they are stored
         tree, position = self.tree, 0
         while position < len(rows):
@@ -242,7 +270,7 @@ class LogReader:
                 last += 1
                 spans.append(tree.span(rows[last]))
                 end = spans[-1][1]
-            block = self._bytes(start, end)
+            block = self.read_bytes(start, end)
             found += [block[first - start : after - start] for first, after in spans]
             position = last + 1
         return self._entries(rows, found)
@@ -252,7 +280,7 @@ class LogReader:
 
         Returns None if another program has written to the file; then `read_rows` checks each line.
         """
-        block = self._bytes(self.tree.span(first)[0], self.tree.span(end - 1)[1])
+        block = self.read_bytes(self.tree.span(first)[0], self.tree.span(end - 1)[1])
         return None if self._old_content is None and self.log.is_touched else block
 
     def _entries(self, rows: Sequence[int], lines: Sequence[bytes]) -> list[bytes]:
@@ -319,7 +347,11 @@ class LogReader:
         finally:
             self.running_jobs -= 1
 
-    def _bytes(self, start: int, end: int) -> bytes:
+    def read_bytes(self, start: int, end: int) -> bytes:
+        """Return the bytes `[start, end)` of the log, as the spans of `tree` count them, also during a rewrite.
+
+        Raises `LogReplaced` if another program has truncated or replaced the log.
+        """
         if self._old_content is not None:
             return self._old_content[start:end]
         try:

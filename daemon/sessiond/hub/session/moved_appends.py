@@ -70,7 +70,7 @@ class Moves:
         if attempts is None or row is None:
             return False
         try:
-            line = reader.log.read(*reader.tree.span(row)).rstrip(b"\n") + b"\n"
+            line = reader.read_bytes(*reader.tree.span(row)).rstrip(b"\n") + b"\n"
         except (StorageFailed, LogReplaced):
             return False
         _, prepared = attempts.get(line, (None, None))

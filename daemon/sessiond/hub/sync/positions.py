@@ -9,6 +9,7 @@ from typing import Final
 from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.execution.slices import run_in_slices
 from sessiond.hub.session.live import LiveSession
+from sessiond.hub.session.log_reader import LogRewritten, bytes_of_present_tree
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.records import RecordedPosition, SyncRecords
 from sessiond.hub.trash import InTrash, Trash
@@ -19,6 +20,8 @@ from sessiond.store.records import AddedLog, Stored
 
 _READ_TOGETHER: Final = 4
 """Logs that are in memory at the same time while they are read."""
+_TRIES: Final = 3
+"""Times that all sessions are listed again because one of them is no longer where it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +81,16 @@ class Positions:
         """Return the positions of all sessions. Raises `StorageFailed`."""
         known = await asyncio.to_thread(self._records.positions)
         await self._record_added(known)
+        for _ in range(_TRIES):
+            with contextlib.suppress(LogNotFound):  # it was moved, deleted or restored after it was listed
+                return await self._read(known, leave_out_gone=False)
+        return await self._read(known, leave_out_gone=True)
+
+    async def _read(self, known: dict[str, RecordedPosition], *, leave_out_gone: bool) -> StoredSessions:
         stored = await self._files.list()
         in_trash = [trashed for trashed in await self._trash.list() if trashed.store is self._files]
         opened = {live.log.ref: live for live in self._sessions.all() if not live.ephemeral}
-        found = await self._all_stored(stored, opened, known)
+        found = await self._all_stored(stored, opened, known, leave_out_gone=leave_out_gone)
         trashed = await asyncio.gather(*(self._trashed(deleted, known) for deleted in in_trash))
         new = {result.ref: result for result in (*found, *trashed) if result is not None}
         await self._remember(known, new)
@@ -117,8 +126,13 @@ class Positions:
         stored: Sequence[Stored],
         opened: Mapping[str, LiveSession],
         known: Mapping[str, RecordedPosition],
+        *,
+        leave_out_gone: bool,
     ) -> "list[_Read | None]":
-        """Return the positions of logs in their order. Most are recorded, and need no task."""
+        """Return the positions of logs in their order. Most are recorded, and need no task.
+
+        Raises `LogNotFound` for a log that is not there, unless such logs are left out.
+        """
         found: list[_Read | None] = []
         unknown: list[int] = []
         for place, log in enumerate(stored):
@@ -133,10 +147,14 @@ class Positions:
                 found.append(None)
                 unknown.append(place)
         read = await asyncio.gather(
-            *(self._stored(stored[place], opened.get(stored[place].ref)) for place in unknown)
+            *(self._stored(stored[place], opened.get(stored[place].ref)) for place in unknown),
+            return_exceptions=True,
         )
         for place, position in zip(unknown, read, strict=True):
-            found[place] = position
+            if not isinstance(position, BaseException):
+                found[place] = position
+            elif not leave_out_gone or not isinstance(position, LogNotFound):
+                raise position
         return found
 
     async def _stored(self, stored: Stored, live: LiveSession | None) -> "_Read | None":
@@ -146,23 +164,30 @@ class Positions:
         return await self._closed(stored.ref, stamp)
 
     async def _open(self, stored: Stored, live: LiveSession, stamp: str) -> "_Read | None":
-        with contextlib.suppress(StorageFailed, LogReplaced):
+        while True:
             tree = live.tree
             end = tree.span(tree.committed - 1)[1]
-            position = await live.drive(position_of(tree, end, live.log.read))
+            try:
+                position = await live.drive(position_of(tree, end, bytes_of_present_tree(live)))
+            except LogRewritten:
+                continue
+            except (StorageFailed, LogReplaced):
+                return None
             # A stamp belongs to a position only if the file ended at that position.
             return _Read(stored.ref, RecordedPosition(stamp if end == stored.size else "", position))
-        return None
 
     async def _trashed(self, found: InTrash, known: dict[str, RecordedPosition]) -> "_Read | None":
         recorded = known.get(found.log.ref)
         if recorded is not None and recorded.stamp == found.log.trash_id:
             return _Read(found.log.ref, recorded, is_new=False)
-        return await self._closed(found.log.ref, found.log.trash_id)
+        with contextlib.suppress(LogNotFound):
+            return await self._closed(found.log.ref, found.log.trash_id)
+        return None
 
     async def _closed(self, ref: str, stamp: str) -> "_Read | None":
+        """Return the position of a log that is not open; None if it cannot be read. Raises `LogNotFound`."""
         async with self._reading:
-            with contextlib.suppress(StorageFailed, LogNotFound):
+            with contextlib.suppress(StorageFailed):
                 data = await asyncio.to_thread(lambda: b"".join(self._files.scan(ref)))
                 if foreign_program_of(lambda size: data[:size]) is not None:
                     return _Read(

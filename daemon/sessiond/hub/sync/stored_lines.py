@@ -8,7 +8,12 @@ from typing import Final
 
 from sessiond.hub.errors import NotInTrash, SessionNotFound, SessionTrashed
 from sessiond.hub.execution.slices import run_in_slices
-from sessiond.hub.session.log_reader import ReadableSession, read_into
+from sessiond.hub.session.log_reader import (
+    LogRewritten,
+    ReadableSession,
+    bytes_of_present_tree,
+    read_into,
+)
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.trash import Trash
 from sessiond.protocol import types as t
@@ -91,7 +96,7 @@ class StoredLineReader:
             session = await self._at_known_ref(session_id, stack)
             if session is None:
                 session = await stack.enter_async_context(self._open.open_by_id_for_reading(session_id))
-            yield StoredLines(session.tree, session.log.read, session.log.log_id)
+            yield StoredLines(session.tree, bytes_of_present_tree(session), session.log.log_id)
 
     async def _at_known_ref(
         self, session_id: str, stack: contextlib.AsyncExitStack
@@ -122,8 +127,10 @@ class StoredLineReader:
 
     async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:
         """Return a page of ids, parents and hashes. Raises as `lines_of` does."""
-        async with self.lines_of(params.session_id, params.trash_id) as stored:
-            return await run_in_slices(_ids(stored, params.after, params.limit))
+        while True:
+            with contextlib.suppress(LogRewritten):
+                async with self.lines_of(params.session_id, params.trash_id) as stored:
+                    return await run_in_slices(_ids(stored, params.after, params.limit))
 
     async def page(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
         """Return a page of lines. Raises as `lines_of` does."""
@@ -131,13 +138,18 @@ class StoredLineReader:
             whole = await self._whole_file(params.session_id, params.limit_bytes)
             if whole is not None:
                 return t.SyncLinesResult(head=whole.head, lines=whole.lines, next_after=None)
-        async with self.lines_of(params.session_id, params.trash_id) as stored:
-            if params.seqs is None:
-                rows: Sequence[int] = range(max(params.after + 1, 1), stored.tree.committed)
-            else:
-                last = stored.tree.committed
-                rows = [seq for seq in params.seqs if max(params.after, 0) < seq < last]
-            return await run_in_slices(_page(stored, rows, params.limit_bytes))
+        while True:
+            with contextlib.suppress(LogRewritten):
+                async with self.lines_of(params.session_id, params.trash_id) as stored:
+                    rows = _rows(stored.tree, params)
+                    return await run_in_slices(_page(stored, rows, params.limit_bytes))
+
+
+def _rows(tree: Tree, params: t.SyncLinesParams) -> Sequence[int]:
+    """Return the rows that a request for lines names."""
+    if params.seqs is None:
+        return range(max(params.after + 1, 1), tree.committed)
+    return [seq for seq in params.seqs if max(params.after, 0) < seq < tree.committed]
 
 
 def _ids(stored: StoredLines, after: int, limit: int) -> Steps[t.SyncIdsResult]:

@@ -110,7 +110,7 @@ class Document:
     def raw(self, row: int) -> bytes:
         """Return the line of a row in bytes, without its line end."""
         start, end = self.tree.span(row)
-        return position.without_end(self.session.log.read(start, end))
+        return position.without_end(self.session.read_bytes(start, end))
 
     def raw_line(self, line: int) -> bytes:
         """Return a line in bytes. The line need not be an entry."""
@@ -201,7 +201,7 @@ class Documents:
         tree, data = session.tree, text.data or b""
         matched = self._matched.get(uri)
         if matched is None or matched[0] is not text.version or matched[1] is not tree:
-            stored = session.log.read(0, len(data))
+            stored = session.read_bytes(0, len(data))
             if stored != data and stored + b"\n" != data:
                 self._matched.pop(uri, None)
                 return False
