@@ -145,7 +145,8 @@ def _problems() -> str:
 
 def _findings() -> str:
     rows = (
-        f"| `{kind}` | {of_kind.severity} | {of_kind.means} | {of_kind.fixes or ''} |"
+        f"| `{kind}` | {of_kind.severity} | {of_kind.means} |"
+        + (f" {of_kind.fixes} |" if of_kind.fixes else "")
         for kind, of_kind in KINDS.items()
     )
     return _table(("kind", "severity", "means", "`fix`"), rows)
@@ -168,8 +169,7 @@ def _method(method: JsonSchema, definitions: JsonSchema) -> str:
     if params["properties"]:
         blocks += ["**Params**", _fields(params)]
     blocks += [f"**Result.** {result['description']}", _fields(result)]
-    if "errors" in method:
-        own = ", ".join(f"`{kind}`" for kind in method["errors"]) or "none"
+    if own := ", ".join(f"`{kind}`" for kind in method.get("errors", ())):
         blocks.append(f"**Errors of its own:** {own}.")
     return "\n\n".join(blocks)
 
@@ -235,7 +235,7 @@ def _target(reference: JsonSchema, definitions: JsonSchema) -> JsonSchema:
 
 
 def _table(titles: tuple[str, ...], rows: Iterable[str]) -> str:
-    return "\n".join((f"| {' | '.join(titles)} |", "|---" * len(titles) + "|", *rows))
+    return "\n".join((f"| {' | '.join(titles)} |", "|-" * len(titles) + "|", *rows))
 
 
 def _anchor(name: str) -> str:
