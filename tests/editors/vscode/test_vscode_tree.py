@@ -66,6 +66,21 @@ def test_a_session_with_forty_forks_is_readable_at_its_leaf(window: Window, tell
     expect(deeper).to_have_count(0)
 
 
+def test_of_a_long_session_the_rows_around_an_entry_are_shown_and_then_those_around_a_new_leaf(
+    window: Window, teller: Teller
+) -> None:
+    ids = teller.create(
+        "long-talk", *[user(f"turn {number}.") for number in range(1500)], title="A long talk"
+    )
+    teller.label("long-talk", ids[100], "the beginning")
+    window.open_session("A long talk", "turn 1499.")
+    window.labels.row("the beginning").click()
+    expect(window.tree.row("turn 101.")).to_be_visible()
+    teller.append("long-talk", user("the end"))
+    expect(window.tree.row("the end")).to_contain_text("leaf")
+    expect(window.tree.row("turn 101.")).to_have_count(0)
+
+
 def test_a_row_has_a_complete_text_for_screen_readers(window: Window) -> None:
     window.open_session(TITLE, WHY)
     spoken = re.compile(

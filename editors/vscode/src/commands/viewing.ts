@@ -61,12 +61,12 @@ export function viewCommands(views: Views): Record<string, Command> {
     "sessiond.tree.unfollow": () => change("tree.follow", false),
     "sessiond.tree.refresh": async () => tree.model?.load(),
     "sessiond.tree.goToLeaf": async () => {
-      const tip = tree.model?.tip();
+      const tip = tree.model?.rows.tip;
       if (tip !== undefined) {
         await tree.reveal(tip.id);
       } else if (tree.model !== undefined) {
         await tree.model.load();
-        const leaf = tree.model.tip();
+        const leaf = tree.model.rows.tip;
         return leaf && tree.reveal(leaf.id);
       }
       return undefined;

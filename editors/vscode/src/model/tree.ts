@@ -1,84 +1,91 @@
-// The model of a tree view of one session: the rows around the leaf, updated by the daemon's notifications.
+// The model of a tree view of one session: it watches the rows around the leaf, or around another entry.
 //
-// Entries appended at the leaf are requested alone, so they cost what was added. Any other change can change the order
-// of the rows, so the rows around the leaf are read again. An outdated response is dropped.
-import type { AppendedNote, Entry, LeafMovedNote, TreeNode, TreeParams, TreeResult } from "../protocol.ts";
-import { type Row, Rows } from "./rows.ts";
+// The daemon sends the rows, and then what changes. For other rows (after a change of the filter, around an entry that
+// is looked for, for a branch that is opened or folded, for more rows), another watch begins. The former rows stay
+// until all of its rows are there.
+import { type DaemonError, daemonError } from "../daemon/errors.ts";
+import type {
+  Filter,
+  TreeChangedNote,
+  TreeLapsedNote,
+  TreeNode,
+  UnwatchParams,
+  WatchTreeParams,
+  WatchTreeResult,
+} from "../protocol.ts";
+import { beginsBranch, Rows } from "./rows.ts";
 
-/** Rows of a page of a branch that is opened. */
-const BRANCH_PAGE_SIZE = 2000;
-
-export interface TreeLimits {
-  /** Rows of a page: enough for most sessions, and few enough to be rendered at once. */
-  pageSize: number;
-  /** Milliseconds between the first of several changes and the requests for them. */
-  delayMs: number;
-}
-
-const LIMITS: TreeLimits = { pageSize: 600, delayMs: 30 };
-
-export type Filter = NonNullable<TreeParams["filter"]>;
+export type { Filter };
 
 /** All filters, in the order of the menu. */
 export const FILTERS: readonly Filter[] = ["default", "noTools", "userOnly", "labeledOnly", "all"];
 
-export type Ask = (params: TreeParams) => Promise<TreeResult>;
+/** Rows of a watch: enough for most sessions, and few enough to be rendered at once. */
+const PAGE_SIZE = 600;
+/** The limit of the daemon. */
+const MAX_ROWS = 10_000;
+
+export interface TreeRequests {
+  watch(params: WatchTreeParams): Promise<WatchTreeResult>;
+  unwatch(params: UnwatchParams): Promise<unknown>;
+}
 
 export type TreeState = { kind: "loading" } | { kind: "loaded" } | { kind: "failed"; message: string };
 
-/** The rows to read after notifications: nothing, a chain of entries at the leaf, or all rows. */
-type Unread = undefined | { firstId: string; parentId: string | null } | "all";
+/** The rows that a watch is to show: at most `limit` around an entry, or around the leaf. */
+interface Range {
+  aroundId: string | null;
+  limit: number;
+}
 
 export class TreeModel {
   readonly sessionId: string;
-  readonly #ask: Ask;
+  readonly #requests: TreeRequests;
   readonly #onChange: (model: TreeModel) => void;
-  readonly #limits: TreeLimits;
+  readonly #pageSize: number;
   filter: Filter;
   query: string;
   state: TreeState = { kind: "loading" };
-  rows = Rows.empty();
+  rows = Rows.none;
   leafId: string | null;
-  /** The number of entries in the session, visible or not. */
-  entryCount = 0;
-  /** The number of rows of the whole view, without those in folded branches. */
-  visibleCount = 0;
 
-  #openIds = new Set<string>();
-  #requestedRows = 0; // additional rows that the user loaded
+  readonly #openIds = new Set<string>();
+  /** The range that is not shown yet. */
+  #range: Range | undefined;
+  /** Called when the range is shown, or if that fails. */
+  #waiting: (() => void)[] = [];
+  /** Whether a watch is to begin. */
+  #isOutdated = false;
+  #isAsking = false;
+  #watchId: string | undefined;
+  /** The rows of the watch. */
+  #received = Rows.none;
+  /** Calls for the notifications that arrived before the id of the watch was known. */
+  #early: (() => void)[] = [];
   #disposed = false;
-  #load = 0; // number of the last load: the response to an older one is dropped
-  #loading: Promise<void> | undefined;
-  #unread: Unread;
-  #timer: NodeJS.Timeout | undefined;
-  #working: Promise<void> = Promise.resolve();
 
   /** `onChange` is called after every change. */
   constructor(
     session: { sessionId: string; leafId: string | null },
     view: { filter: Filter; query: string },
-    ask: Ask,
+    requests: TreeRequests,
     onChange: (model: TreeModel) => void,
-    limits = LIMITS,
+    pageSize = PAGE_SIZE,
   ) {
     this.sessionId = session.sessionId;
     this.leafId = session.leafId;
     this.filter = view.filter;
     this.query = view.query;
-    this.#ask = ask;
+    this.#requests = requests;
     this.#onChange = onChange;
-    this.#limits = limits;
+    this.#pageSize = pageSize;
   }
 
   dispose(): void {
     this.#disposed = true;
-    this.#load += 1;
-    clearTimeout(this.#timer);
-  }
-
-  /** The row that shows the leaf: the leaf itself, or its nearest visible ancestor. */
-  tip(): Row | undefined {
-    return this.rows.tip(this.leafId);
+    this.#isOutdated = false;
+    this.#unwatch();
+    this.#settle();
   }
 
   setView(filter: Filter, query: string): Promise<void> {
@@ -92,74 +99,36 @@ export class TreeModel {
     return this.query !== "" || this.filter === "labeledOnly";
   }
 
-  // --- reading -----------------------------------------------------------------------------------------------
-
-  /** Reload the rows around an entry, by default the leaf. Its branches are opened. */
-  load(around: string | null = this.leafId): Promise<void> {
-    this.#load += 1;
-    this.#unread = undefined;
-    this.#requestedRows = 0;
-    const loading = this.#loadNow(this.#load, around).finally(() => {
-      if (this.#loading === loading) {
-        this.#loading = undefined;
-        this.#scheduleCatchUp();
-      }
-    });
-    this.#loading = loading;
-    return loading;
+  /** Show the rows around an entry, by default the leaf. Its branches are opened. */
+  load(aroundId: string | null = null): Promise<void> {
+    return this.#show({ aroundId, limit: this.#pageSize });
   }
 
-  async #loadNow(load: number, around: string | null): Promise<void> {
-    if (this.rows.size === 0) {
-      this.state = { kind: "loading" };
-      this.#notify();
-    }
-    try {
-      const page = await this.#ask(this.#params({ ...(around === null ? {} : { aroundId: around }), limit: this.#limits.pageSize }));
-      if (this.#load !== load) {
-        return;
-      }
-      this.rows = new Rows(page);
-      if (!this.opensAll) {
-        this.#openIds = new Set(page.openIds);
-      }
-      this.#setCounts(page);
-      this.state = { kind: "loaded" };
-    } catch (error) {
-      if (this.#load !== load) {
-        return;
-      }
-      this.state = { kind: "failed", message: (error as Error).message };
-    }
-    this.#notify();
+  /** Watch the loaded rows again, for example on another connection; those up to the leaf if its row is loaded. */
+  refresh(): Promise<void> {
+    const limit = Math.max(this.rows.list.length, this.#pageSize);
+    return this.rows.tip === undefined ? this.#showAgain() : this.#show({ aroundId: null, limit });
   }
 
   /** Load the rows after the last one. */
   loadLater(): Promise<void> {
-    return this.#loadMore(this.rows.more ? this.rows.last : undefined, (page) => this.rows.append(page));
+    return this.#loadMore(this.rows.later > 0 ? this.rows.list.at(-1)?.id : undefined);
   }
 
   /** Load the rows before the first one. */
   loadEarlier(): Promise<void> {
-    return this.#loadMore(this.rows.before > 0 ? this.rows.first : undefined, (page) => this.rows.prepend(page));
+    return this.#loadMore(this.rows.before > 0 ? this.rows.list[0]?.id : undefined);
   }
 
-  async #loadMore(row: Row | undefined, add: (page: TreeResult) => number): Promise<void> {
-    const load = this.#load;
-    if (row === undefined) {
-      return;
+  /** Show as many rows on each side of the first or last row as were loaded, and at least two pages. */
+  async #loadMore(aroundId: string | undefined): Promise<void> {
+    if (aroundId !== undefined) {
+      await this.#show({ aroundId, limit: 2 * Math.max(this.rows.list.length, 2 * this.#pageSize) });
     }
-    const page = await this.#ask(this.#params({ aroundId: row.id, limit: 4 * this.#limits.pageSize }));
-    if (this.#load !== load) {
-      return; // the rows changed meanwhile; the user can load more again
-    }
-    this.#requestedRows += add(page);
-    this.#setCounts(page);
-    this.#notify();
   }
 
   /** Load the rows around an entry if its row is not loaded. Returns the row; undefined if it is hidden or missing. */
-  async loadRow(entryId: string): Promise<Row | undefined> {
+  async loadRow(entryId: string): Promise<TreeNode | undefined> {
     if (this.rows.get(entryId) === undefined) {
       await this.load(entryId);
     }
@@ -168,170 +137,139 @@ export class TreeModel {
 
   /** Show the rows of a folded branch. */
   async openBranch(id: string): Promise<void> {
-    while ((this.rows.get(id)?.hiddenCount ?? 0) > 0) {
-      await this.#loading;
-      const load = this.#load;
+    const isFolded = (): boolean => (this.rows.get(id)?.hiddenCount ?? 0) > 0;
+    while (isFolded() && this.#range !== undefined) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    if (isFolded()) {
       this.#openIds.add(id);
-      const nodes: TreeNode[] = [];
-      for (let cursor: string | null | undefined; cursor !== null; ) {
-        const after: Partial<TreeParams> = cursor === undefined ? {} : { cursor };
-        const page = await this.#ask(this.#params({ rootId: id, limit: BRANCH_PAGE_SIZE, ...after }));
-        nodes.push(...page.nodes);
-        cursor = page.nextCursor;
-      }
-      if (this.#load === load) {
-        this.rows.open(id, nodes);
-        this.visibleCount += nodes.length - 1;
-        this.#requestedRows += nodes.length - 1;
-        this.#notify();
-        return;
-      }
+      await this.#showAgain(id);
     }
   }
 
   /** Fold an open branch to its first row. */
   closeBranch(id: string): void {
-    this.#openIds.delete(id);
-    const size = this.rows.size;
-    if (!this.rows.fold(id)) {
-      void this.load(id);
-    } else if (this.rows.size !== size) {
-      this.visibleCount += this.rows.size - size;
-      this.#notify();
+    if (this.#openIds.delete(id)) {
+      void this.#showAgain(id);
     }
   }
 
-  #params(more: Partial<TreeParams>): TreeParams {
-    const { sessionId, filter, query } = this;
-    const open: Partial<TreeParams> = this.opensAll ? { openAll: true } : { openIds: [...this.#openIds] };
-    return { sessionId, filter, layout: "path", ...open, ...(query === "" ? {} : { query }), ...more };
+  // --- the watch ---------------------------------------------------------------------------------------------
+
+  /** Show the loaded rows again, with the branches that are open now; of too many rows, those around `mainId`. */
+  #showAgain(mainId?: string): Promise<void> {
+    const { aroundId, limit } = this.rows.range((id) => this.opensAll || this.#openIds.has(id));
+    const around = limit > MAX_ROWS && mainId !== undefined ? mainId : aroundId;
+    return this.#show(this.#range ?? { aroundId: around, limit: Math.max(limit, this.#pageSize) });
   }
 
-  #setCounts(page: TreeResult): void {
-    this.entryCount = page.entryCount;
-    this.visibleCount = page.visibleCount;
-    if (this.#unread === undefined) {
-      this.leafId = page.leafId;
+  #show(range: Range): Promise<void> {
+    if (this.#disposed) {
+      return Promise.resolve();
     }
-  }
-
-  // --- notifications of the daemon ---------------------------------------------------------------------------
-
-  appended(note: AppendedNote): void {
-    for (const { entry } of note.items) {
-      this.#entryAppended(entry);
-    }
-    this.leafId = note.leafId;
-    this.entryCount += note.items.length;
-    this.#scheduleCatchUp();
-  }
-
-  leafMoved(note: LeafMovedNote): void {
-    if (note.leafId !== this.leafId) {
-      this.leafId = note.leafId; // otherwise `session/appended` has set it
-      this.refresh();
-    }
-  }
-
-  /** Schedule a reload of all rows. */
-  refresh(): void {
-    this.#unread = "all";
-    this.#scheduleCatchUp();
-  }
-
-  #entryAppended(entry: Entry): void {
-    const parentId = entry.parentId ?? null;
-    if (entry.type === "leaf" || parentId !== this.leafId) {
-      this.#unread = "all";
-    } else {
-      this.leafId = entry.id;
-      this.#unread ??= { firstId: entry.id, parentId };
-    }
-    if (entry.type === "label") {
-      this.#labeled(entry as Entry & { targetId?: unknown; label?: unknown });
-    }
-  }
-
-  #labeled(entry: { targetId?: unknown; label?: unknown }): void {
-    if (this.opensAll) {
-      this.#unread = "all";
-    } else if (typeof entry.targetId === "string") {
-      const label = typeof entry.label === "string" && entry.label !== "" ? entry.label : null;
-      this.rows.setLabel(entry.targetId, label);
-    }
-  }
-
-  #mayHide(row: Row): boolean {
-    return (
-      (this.filter === "default" || this.filter === "noTools") &&
-      row.role === "assistant" &&
-      (row.preview === "" || row.preview.startsWith("["))
-    );
-  }
-
-  #scheduleCatchUp(): void {
-    if (this.#unread !== undefined && this.#timer === undefined && !this.#disposed) {
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        this.#working = this.#working.then(() => this.#catchUp());
-      }, this.#limits.delayMs);
-    }
-  }
-
-  /** Resolves when all changes so far are read. */
-  async idle(): Promise<void> {
-    while (this.#timer !== undefined || this.#loading !== undefined) {
-      await new Promise((done) => setTimeout(done, this.#limits.delayMs));
-      await this.#loading;
-      await this.#working;
-    }
-    await this.#working;
-  }
-
-  async #catchUp(): Promise<void> {
-    const unread = this.#unread;
-    if (this.#disposed || this.#loading !== undefined || unread === undefined) {
-      return; // the end of a load schedules this again
-    }
-    // If appended rows make the list too long to render, a reload cuts it to the rows around the leaf.
-    const grown = this.rows.size > 4 * this.#limits.pageSize + this.#requestedRows;
-    if (unread === "all" || grown) {
-      await this.load();
-      return;
-    }
-    const parent = this.rows.get(unread.parentId);
-    const rootId = parent !== undefined && this.#mayHide(parent) ? parent.id : unread.firstId;
-    if (this.rows.anchorOf(rootId) === undefined) {
-      await this.load();
-      return;
-    }
-    this.#unread = undefined;
-    const load = this.#load;
-    let part: TreeResult;
-    try {
-      part = await this.#ask(this.#params({ rootId, limit: this.#limits.pageSize }));
-    } catch {
-      // The session was deleted or the connection was lost. After the next attach, all rows are read again.
-      this.refresh();
-      return;
-    }
-    if (this.#load !== load) {
-      return;
-    }
-    if (part.nextCursor !== null || this.rows.anchorOf(rootId) === undefined) {
-      this.refresh();
-      return;
-    }
-    const size = this.rows.size;
-    this.rows.extend(rootId, part.nodes);
-    this.visibleCount += this.rows.size - size;
-    this.entryCount = part.entryCount;
-    this.#notify();
-  }
-
-  #notify(): void {
-    if (!this.#disposed) {
+    this.#range = range;
+    this.#isOutdated = true;
+    if (this.rows.list.length === 0) {
+      this.state = { kind: "loading" };
       this.#onChange(this);
     }
+    const shown = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    void this.#watch();
+    return shown;
+  }
+
+  /** Begin a watch of the range. A range that is wanted during the request is the next one. */
+  async #watch(): Promise<void> {
+    while (this.#isOutdated && !this.#isAsking) {
+      this.#isOutdated = false;
+      this.#unwatch();
+      this.#isAsking = true;
+      const range = this.#range as Range;
+      try {
+        this.#watchId = (await this.#requests.watch(this.#params(range))).watchId;
+      } catch (thrown) {
+        if (!this.#isOutdated) {
+          this.#refused(daemonError(thrown), range);
+        }
+      }
+      this.#isAsking = false;
+      if (this.#isOutdated || this.#disposed) {
+        this.#unwatch();
+      }
+      this.#early.splice(0).forEach((handle) => handle());
+    }
+  }
+
+  #refused(error: DaemonError, range: Range): void {
+    if (error.kind === "entryNotFound" && range.aroundId !== null) {
+      void this.#show({ ...range, aroundId: null });
+    } else {
+      this.#failed(error.message);
+    }
+  }
+
+  #params({ aroundId, limit }: Range): WatchTreeParams {
+    const { sessionId, filter, query } = this;
+    const open = this.opensAll ? { openAll: true } : { openIds: [...this.#openIds] };
+    return { sessionId, filter, query, ...open, aroundId, limit: Math.min(limit, MAX_ROWS) };
+  }
+
+  #unwatch(): void {
+    const watchId = this.#watchId;
+    this.#watchId = undefined;
+    this.#received = Rows.none;
+    if (watchId !== undefined) {
+      this.#requests.unwatch({ watchId }).catch(() => undefined); // it ended with the connection
+    }
+  }
+
+  /** Handle `session/treeChanged`. */
+  changed(note: TreeChangedNote): void {
+    if (this.#isAsking) {
+      this.#early.push(() => this.changed(note));
+    } else if (note.watchId === this.#watchId) {
+      this.leafId = note.leafId;
+      this.#received = this.#received.with(note);
+      if (!note.more) {
+        this.#shown();
+      }
+    }
+  }
+
+  /** Handle `session/treeLapsed`. */
+  lapsed(note: TreeLapsedNote): void {
+    if (this.#isAsking) {
+      this.#early.push(() => this.lapsed(note));
+    } else if (note.watchId === this.#watchId) {
+      this.#watchId = undefined;
+      if (note.reason === "unreadable") {
+        this.#failed(note.message);
+      } else if (note.reason !== "deleted") { // `session/deleted` says that
+        void this.load();
+      }
+    }
+  }
+
+  #shown(): void {
+    this.rows = this.#received;
+    for (const row of this.opensAll ? [] : this.rows.list) {
+      if (beginsBranch(row) && row.childCount > 0 && row.hiddenCount === 0) {
+        this.#openIds.add(row.id);
+      }
+    }
+    this.state = { kind: "loaded" };
+    this.#onChange(this);
+    this.#settle();
+  }
+
+  #failed(message: string): void {
+    this.state = { kind: "failed", message };
+    this.#onChange(this);
+    this.#settle();
+  }
+
+  #settle(): void {
+    this.#range = undefined;
+    this.#waiting.splice(0).forEach((resolve) => resolve());
   }
 }

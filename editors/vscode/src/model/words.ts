@@ -1,6 +1,5 @@
 // The texts of rows for entries and sessions: one line each, escaped, the same as in Neovim.
-import type { ListedSession, SessionInfo } from "../protocol.ts";
-import type { Row } from "./rows.ts";
+import type { ListedSession, SessionInfo, TreeNode } from "../protocol.ts";
 import { agePhrase, ago, count, fit, isolated, markdown, oneLine } from "./text.ts";
 
 /** A codicon, and its theme color if it is not that of the text; or the initials of an agent instead. */
@@ -10,7 +9,7 @@ export interface Icon {
   readonly initials?: string;
 }
 
-type TypeAndRole = Pick<Row, "type" | "role">;
+type TypeAndRole = Pick<TreeNode, "type" | "role">;
 
 const ROLES: Readonly<Record<string, string>> = {
   toolResult: "tool",
@@ -42,7 +41,7 @@ export function roleOf(row: TypeAndRole): string {
 }
 
 /** The preview of an entry in one line; its role in parentheses if the preview is empty. */
-export function textOf(row: Pick<Row, "type" | "role" | "preview">): string {
+export function textOf(row: Pick<TreeNode, "type" | "role" | "preview">): string {
   return oneLine(row.preview) || `(${roleOf(row)})`;
 }
 
@@ -63,7 +62,7 @@ export interface RowWords {
 const MAX_LABEL_LENGTH = 24;
 
 /** The texts of a row. `tip` is whether the row shows the leaf. `now` is in milliseconds. */
-export function rowWords(row: Row, tip: boolean, now: number): RowWords {
+export function rowWords(row: TreeNode, tip: boolean, now: number): RowWords {
   const mark = row.label === null ? "" : `[${isolated(fit(oneLine(row.label), MAX_LABEL_LENGTH))}]`;
   const role = roleOf(row);
   const text = textOf(row);
@@ -92,7 +91,7 @@ export function rowWords(row: Row, tip: boolean, now: number): RowWords {
 }
 
 /** The context value of an entry's row, for the conditions of menus. */
-export function contextOf(entry: Pick<Row, "type" | "role" | "label">, ...more: readonly (string | false)[]): string {
+export function contextOf(entry: Pick<TreeNode, "type" | "role" | "label">, ...more: readonly (string | false)[]): string {
   return [
     "entry",
     entry.type === "message" && "+message",

@@ -2,7 +2,7 @@
 import * as vscode from "vscode";
 import type { Current } from "../current.ts";
 import type { Daemon } from "../daemon/daemon.ts";
-import { beginsBranch, difference, type RenderedRow, snapshot } from "../model/rows.ts";
+import { beginsBranch, difference, Rows } from "../model/rows.ts";
 import { count, fit, oneLine } from "../model/text.ts";
 import { type Filter, FILTERS, TreeModel } from "../model/tree.ts";
 import { rowWords, sessionContext, titleOf } from "../model/words.ts";
@@ -29,10 +29,9 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   readonly #elements = new Interned<EntryElement>();
   readonly #subscriptions: vscode.Disposable[];
   #model: TreeModel | undefined;
-  #rendered = new Map<string, RenderedRow>();
-  #top: readonly string[] = [];
-  #ends = "";
-  #tip: string | undefined;
+  #rendered = Rows.none;
+  /** The leaf that was followed last. */
+  #leafId: string | null = null;
   /** The tip that was revealed last. */
   #revealedTip: string | undefined;
   /** Resolved when the last requested reveal has ended. */
@@ -43,8 +42,6 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     this.#current = current;
     this.#view = vscode.window.createTreeView(ID, { treeDataProvider: this, showCollapseAll: true });
     const clock = setInterval(() => this.#view.visible && this.#changed.fire(undefined), MINUTE_MS);
-    const about = (of: { sessionId: string }): TreeModel | undefined =>
-      this.#model?.sessionId === of.sessionId ? this.#model : undefined;
     this.#subscriptions = [
       this.#view,
       this.#changed,
@@ -52,8 +49,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       current.onDidOpen((session) => this.#sessionOpened(session)),
       current.onDidChange(() => this.#updateTexts()),
       daemon.onDidChangeState(() => this.#updateTexts()),
-      daemon.onNotification("session/appended", (note) => about(note)?.appended(note)),
-      daemon.onNotification("session/leafMoved", (note) => about(note)?.leafMoved(note)),
+      daemon.onNotification("session/treeChanged", (note) => this.#model?.changed(note)),
+      daemon.onNotification("session/treeLapsed", (note) => this.#model?.lapsed(note)),
       this.#view.onDidChangeVisibility(({ visible }) => visible && this.#followLeaf()),
       this.#view.onDidCollapseElement(({ element }) => this.#collapsed(element)),
     ];
@@ -95,7 +92,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     if (selected?.kind === "entry" && selected.sessionId === this.#model?.sessionId) {
       return selected;
     }
-    const tip = this.#model?.tip();
+    const tip = this.#model?.rows.tip;
     return tip && this.#element(tip.id);
   }
 
@@ -152,7 +149,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       if (rows.before > 0) {
         children.unshift(EARLIER);
       }
-      if (rows.more) {
+      if (rows.later > 0) {
         children.push(LATER);
       }
     }
@@ -191,7 +188,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     if (rendered === undefined) {
       return new vscode.TreeItem(""); // removed during the request; the next refresh drops it
     }
-    const words = rowWords(rendered.row, this.#tip === rendered.row.id, Date.now());
+    const words = rowWords(rendered.row, this.#model?.rows.tip === rendered.row, Date.now());
     const { None, Expanded, Collapsed } = vscode.TreeItemCollapsibleState;
     const item = new vscode.TreeItem(
       { label: words.label, highlights: words.labelLength > 0 ? [[0, words.labelLength]] : [] },
@@ -208,8 +205,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
   }
 
   #gapItem({ kind }: GapElement): vscode.TreeItem {
-    const { rows, visibleCount } = this.#model as TreeModel;
-    const amount = kind === "earlier" ? rows.before : Math.max(0, visibleCount - rows.before - rows.size);
+    const { rows } = this.#model as TreeModel;
+    const amount = kind === "earlier" ? rows.before : rows.later;
     const item = new vscode.TreeItem(`${count(amount, `${kind} entry`, `${kind} entries`)} …`);
     item.id = kind;
     item.description = "load more";
@@ -241,8 +238,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
 
   #sessionOpened(session: { sessionId: string; leafId: string | null }): void {
     if (this.#model?.sessionId === session.sessionId) {
-      this.#model.leafId = session.leafId;
-      this.#model.refresh(); // reads the changes that were missed
+      void this.#model.refresh(); // the watch may have ended with its connection
       return;
     }
     const configured = vscode.workspace.getConfiguration("sessiond").get<Filter>("tree.filter", "default");
@@ -252,10 +248,13 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     this.#model = new TreeModel(
       session,
       { filter: FILTERS.includes(configured) ? configured : "default", query: "" },
-      (params) => this.#daemon.request("session/tree", params),
+      {
+        watch: (params) => this.#daemon.request("session/watchTree", params),
+        unwatch: (params) => this.#daemon.request("server/unwatch", params),
+      },
       (model) => this.#modelChanged(model),
     );
-    this.#rendered = new Map();
+    this.#rendered = Rows.none;
     this.#changed.fire(undefined);
     void this.#model.load();
   }
@@ -264,31 +263,35 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     if (model !== this.#model) {
       return;
     }
-    const before = this.#tip;
-    this.#tip = model.tip()?.id;
-    const changed = difference(this.#rendered, model.rows, this.#top);
-    const ends = `${model.rows.before} ${model.rows.more ? model.visibleCount : "whole"}`;
-    this.#rendered = snapshot(model.rows);
-    this.#top = model.rows.children(null);
-    if (changed === "all" || ends !== this.#ends) {
+    const before = this.#rendered;
+    this.#rendered = model.rows;
+    const changed = difference(before, model.rows);
+    if (changed === "all") {
       this.#changed.fire(undefined);
-    } else {
-      const tips = before === this.#tip ? [] : [before, this.#tip];
-      const ids = new Set([...changed, ...tips.filter((id) => model.rows.get(id) !== undefined)] as string[]);
-      if (ids.size > 0) {
-        this.#changed.fire([...ids].map((id) => this.#element(id)));
-      }
+    } else if (changed.length > 0) {
+      this.#changed.fire(changed.map((id) => this.#element(id)));
     }
-    this.#ends = ends;
     this.#updateTexts();
-    this.#followLeaf(before);
+    this.#followLeaf(before.tip?.id);
   }
 
   /** Follow the leaf, unless following is off. The selection moves along if it was on the leaf. */
   #followLeaf(before?: string): void {
-    const tip = this.#tip;
-    const follows = vscode.workspace.getConfiguration("sessiond").get("tree.follow", true);
-    if (tip === undefined || tip === this.#revealedTip || !this.#view.visible || !follows) {
+    const model = this.#model;
+    if (
+      model === undefined ||
+      !this.#view.visible ||
+      !vscode.workspace.getConfiguration("sessiond").get("tree.follow", true)
+    ) {
+      return;
+    }
+    const hasMoved = model.leafId !== this.#leafId;
+    this.#leafId = model.leafId;
+    const tip = model.rows.tip?.id;
+    if (tip === undefined && hasMoved && model.rows.before + model.rows.later > 0) {
+      void model.load(); // the leaf is not among the loaded rows
+    }
+    if (tip === undefined || tip === this.#revealedTip) {
       return;
     }
     const [selected] = this.#view.selection;
@@ -326,7 +329,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       this.#model.dispose();
       this.#model = undefined;
       this.#elements.clear();
-      this.#rendered = new Map();
+      this.#rendered = Rows.none;
       this.#changed.fire(undefined);
     }
     this.#view.description =
@@ -372,7 +375,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     if (model === undefined || model.state.kind === "loading") {
       return "loading";
     }
-    if (model.rows.size > 0) {
+    if (model.rows.list.length > 0) {
       return "entries";
     }
     return model.query === "" && model.filter === "default" ? "nothing" : "filtered";

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { addressOf, pathOf, type Address } from "../../src/model/addresses.ts";
 import { searchQuery } from "../../src/model/searchQuery.ts";
 import { ago, code, count, fenced, fit, markdown, oneLine, quickPickText, notificationText } from "../../src/model/text.ts";
-import { randomIntegers } from "./support/fakeTree.ts";
+import { randomIntegers } from "./support/randomIntegers.ts";
 
 test("a line has no invisible characters", () => {
   assert.equal(oneLine("a\u001b[31mred\u001b[0m\tb\r\n c\u2028d"), "ared b c d");

@@ -1,18 +1,26 @@
+// The model of a tree, with the trees of a real daemon.
 import assert from "node:assert/strict";
-import { test } from "node:test";
-import { TreeModel, type Filter } from "../../src/model/tree.ts";
-import { beginsBranch, Rows } from "../../src/model/rows.ts";
-import { randomIntegers, type FakeEntry, FakeTree } from "./support/fakeTree.ts";
+import { after, before, test } from "node:test";
+import { beginsBranch, type Rows } from "../../src/model/rows.ts";
+import { TreeModel } from "../../src/model/tree.ts";
+import type { TreeChangedNote, TreeNode } from "../../src/protocol.ts";
+import { type Connected, Home } from "./support/daemons.ts";
+import { randomIntegers } from "./support/randomIntegers.ts";
+import { until } from "./support/until.ts";
+import { assistant, connect, user, WatchedTree } from "./support/watchedTree.ts";
 
-const LIMITS = { pageSize: 600, delayMs: 0 };
+const home = new Home();
+let connection: Connected;
 
-function user(id: string, parentId: string | null, text = id): FakeEntry {
-  return { id, parentId, type: "message", role: "user", text };
-}
+before(async () => {
+  await home.run("serve", "--detach");
+  connection = await connect(home);
+});
 
-function assistant(id: string, parentId: string | null, text = id): FakeEntry {
-  return { id, parentId, type: "message", role: "assistant", text };
-}
+after(async () => {
+  await connection.end();
+  await home.run("stop");
+});
 
 /** All rows as they are rendered, indented, with their marks. */
 function rendered(rows: Rows, id: string | null = null, depth = 0): string[] {
@@ -27,331 +35,345 @@ function rendered(rows: Rows, id: string | null = null, depth = 0): string[] {
   });
 }
 
-async function openedModel(tree: FakeTree, filter: Filter = "default", pageSize = 600): Promise<TreeModel> {
-  const session = { sessionId: "s", leafId: tree.leafId };
-  const model = new TreeModel(session, { filter, query: "" }, tree.tree, () => undefined, { pageSize, delayMs: 0 });
-  await model.load();
-  return model;
-}
-
-function forked(): FakeTree {
-  const tree = new FakeTree();
-  tree.append(user("q1", null), assistant("a1", "q1"), user("q2", "a1"), assistant("a2", "q2"), user("q3", "a1"), assistant("a3", "q3"));
+async function forked(): Promise<WatchedTree> {
+  const tree = await WatchedTree.of(connection, user("q1"), assistant("a1", "yes"), user("q2"), assistant("a2", "yes"));
+  await tree.append([user("q3"), assistant("a3", "yes")], { parentId: "a1" });
   return tree;
 }
 
+const FORKED = ["q1*", "a1*", "  q2 1 more", "q3*", "a3*"];
+const OPENED = ["q1*", "a1*", "  q2", "    a2", "q3*", "a3*"];
+
 test("the path is one list, and another branch is folded below its fork", async () => {
-  const model = await openedModel(forked());
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*", "a3*"]);
+  const tree = await forked();
+  const model = await tree.show();
+  assert.deepEqual(rendered(model.rows), FORKED);
+  assert.deepEqual([model.leafId, model.rows.tip?.id, model.state.kind], ["a3", "a3", "loaded"]);
 });
 
 test("roots off the path are branches at the top level", async () => {
-  const tree = new FakeTree();
-  tree.append(user("q1", null), assistant("a1", "q1"), user("r1", null), assistant("r2", "r1"), user("r3", "r2"));
-  assert.deepEqual(rendered((await openedModel(tree)).rows), ["q1 1 more", "r1*", "r2*", "r3*"]);
+  const tree = await WatchedTree.of(connection, user("q1"), assistant("a1"));
+  await tree.append([user("r1"), assistant("r2"), user("r3")], { parentId: null });
+  assert.deepEqual(rendered((await tree.show()).rows), ["q1 1 more", "r1*", "r2*", "r3*"]);
 });
 
-test("a branch is opened with a request for its rows, and folded without one", async () => {
-  const tree = forked();
-  tree.append(user("q4", "q2"), user("q5", "q4"), { id: "l", parentId: "a3", type: "leaf", targetId: "a3" });
-  const model = await openedModel(tree);
-  assert.equal(model.visibleCount, 5);
-  tree.requested = [];
+test("a branch is opened and folded", async () => {
+  const tree = await forked();
+  const model = await tree.show();
   await model.openBranch("q2");
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "    q4", "    q5", "q3*", "a3*"]);
-  assert.equal(model.visibleCount, 8);
-  assert.deepEqual(tree.requested.map(({ rootId }) => rootId), ["q2"]);
+  assert.deepEqual(rendered(model.rows), OPENED);
+  await model.openBranch("q2");
+  assert.equal(tree.watches.length, 2, "it is open already");
   model.closeBranch("q2");
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 3 more", "q3*", "a3*"]);
-  assert.equal(model.visibleCount, 5);
-  assert.equal(tree.requested.length, 1);
+  await until("it is folded", () => model.rows.get("q2")?.hiddenCount === 1);
+  assert.deepEqual(rendered(model.rows), FORKED);
 });
 
-test("an open branch stays open when the rows are read again", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
+test("branches that are opened and folded together need few watches", async () => {
+  const tree = await forked();
+  for (let number = 0; number < 80; number++) {
+    await tree.append([user(`b${number}`), user(`c${number}`)], { parentId: "q1" });
+  }
+  await tree.request("session/branch", { entryId: "a3" });
+  const model = await tree.show();
+  const ids = Array.from({ length: 80 }, (_, number) => `b${number}`);
+  await Promise.all([...ids.slice(0, 5), "q2"].map((id) => model.openBranch(id)));
+  assert.deepEqual(rendered(model.rows).slice(0, 3), ["q1*", "  b0", "    c0"]);
+  const before = tree.watches.length;
+  [...ids, "q2"].forEach((id) => model.closeBranch(id));
+  await until("all are folded", () => ["q2", "b0", "b4"].every((id) => model.rows.get(id)?.hiddenCount === 1));
+  assert.ok(tree.watches.length <= before + 2);
+});
+
+test("an open branch stays open when the tree changes and when it is watched again", async () => {
+  const tree = await forked();
+  const model = await tree.show();
   await model.openBranch("q2");
-  model.appended(tree.append(user("other", "q1"), { id: "l", parentId: "a3", type: "leaf", targetId: "a3" }));
-  await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "  other", "a1*", "  q2", "    a2", "q3*", "a3*"]);
+  await tree.append([user("other")], { parentId: "q1" });
+  await tree.request("session/branch", { entryId: "a3" });
+  await tree.current();
+  assert.deepEqual(rendered(model.rows), ["q1*", "  other", ...OPENED.slice(1)]);
+  await model.refresh();
+  assert.deepEqual(rendered(model.rows), ["q1*", "  other", ...OPENED.slice(1)]);
 });
 
-test("a branch that is opened while the rows are read again is opened in the new rows", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
-  const loading = model.load();
-  await Promise.all([model.openBranch("q2"), loading]);
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "q3*", "a3*"]);
+test("a branch that is opened while other rows come is opened in these", async () => {
+  const tree = await forked();
+  const model = await tree.show();
+  await Promise.all([model.load(), model.openBranch("q2")]);
+  assert.deepEqual(rendered(model.rows), OPENED);
 });
 
-test("the branches of an entry that is looked for are opened", async () => {
-  const model = await openedModel(forked());
+test("the branches of an entry that is looked for are opened, and can be folded", async () => {
+  const tree = await forked();
+  const model = await tree.show();
   assert.equal((await model.loadRow("a2"))?.id, "a2");
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2", "    a2", "q3*", "a3*"]);
+  assert.deepEqual(rendered(model.rows), OPENED);
+  model.closeBranch("q2");
+  await until("it is folded", () => model.rows.get("q2")?.hiddenCount === 1);
+});
+
+test("without an entry that is looked for, the rows around the leaf are shown", async () => {
+  const tree = await forked();
+  const model = await tree.show();
+  assert.equal(await model.loadRow("missing"), undefined);
+  assert.deepEqual([rendered(model.rows), model.state.kind], [FORKED, "loaded"]);
 });
 
 test("all branches with search results are open", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
-  await model.setView("default", "a");
+  const tree = await forked();
+  const model = await tree.show();
+  await model.setView("default", "yes");
   assert.deepEqual(rendered(model.rows), ["a1*", "  a2", "a3*"]);
   await model.setView("default", "");
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*", "a3*"]);
+  assert.deepEqual(rendered(model.rows), FORKED);
 });
 
-test("entries appended at the leaf are requested alone", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
-  tree.requested = [];
-  model.appended(tree.append(user("q4", "a3"), assistant("a4", "q4")));
-  await model.idle();
-  assert.deepEqual(tree.requested.map(({ rootId, limit }) => [rootId, limit]), [["q4", 600]]);
-  assert.deepEqual(rendered(model.rows).slice(-3), ["a3*", "q4*", "a4*"]);
-  assert.equal(model.tip()?.id, "a4");
-});
-
-test("a chain with a second branch becomes a fork", async () => {
-  const tree = new FakeTree();
-  tree.append(user("q1", null), assistant("a1", "q1"), user("q2", "a1"), assistant("a2", "q2"));
-  const model = await openedModel(tree);
-  model.appended(tree.append(user("q3", "a1")));
-  await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*"]);
-});
-
-test("the path to a moved leaf becomes the list, and the former path is folded", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
-  model.appended(tree.append({ id: "l", parentId: "a2", type: "leaf", targetId: "a2" }));
-  await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q3 1 more", "q2*", "a2*"]);
-  assert.equal(model.tip()?.id, "a2");
-});
-
-test("the rows below the leaf follow it off the path", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
-  model.appended(tree.append({ id: "l", parentId: "q3", type: "leaf", targetId: "q3" }));
-  await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q2 1 more", "q3*", "a3"]);
-  assert.equal(model.tip()?.id, "q3");
-});
-
-test("a label is set and removed, and the path ends at the same row", async () => {
-  const tree = forked();
-  const model = await openedModel(tree);
-  model.appended(tree.append({ id: "l1", parentId: "a3", type: "label", targetId: "q2", label: "here" }));
-  await model.idle();
+test("changes of the tree are shown without a request", async () => {
+  const tree = await forked();
+  const model = await tree.show();
+  await tree.append([user("q4"), assistant("a4")]);
+  await tree.current();
+  assert.deepEqual(rendered(model.rows), [...FORKED, "q4*", "a4*"]);
+  assert.deepEqual([model.leafId, model.rows.tip?.id], ["a4", "a4"]);
+  await tree.request("session/label", { entryId: "q2", label: "here" });
+  await tree.current();
   assert.equal(model.rows.get("q2")?.label, "here");
-  assert.equal(model.tip()?.id, "a3");
-  model.appended(tree.append({ id: "l2", parentId: "l1", type: "label", targetId: "q2", label: "" }));
-  model.appended(tree.append(user("q4", "l2")));
-  await model.idle();
-  assert.equal(model.rows.get("q2")?.label, null);
-  assert.deepEqual(rendered(model.rows).slice(-2), ["a3*", "q4*"]);
+  await tree.request("session/label", { entryId: "q2", label: "" });
+  await tree.request("session/branch", { entryId: "a2" });
+  await tree.current();
+  assert.deepEqual(rendered(model.rows), ["q1*", "a1*", "  q3 3 more", "q2*", "a2*"]);
+  await tree.request("session/branch", { entryId: "q2" });
+  await tree.current();
+  assert.deepEqual(rendered(model.rows).slice(-2), ["q2*", "a2"]);
+  assert.deepEqual([model.leafId, model.rows.tip?.id], ["q2", "q2"]);
+  assert.equal(tree.watches.length, 1);
 });
 
-test("an empty turn is hidden when it is not the leaf any more", async () => {
-  const tree = new FakeTree();
-  tree.append(user("q1", null), assistant("a1", "q1", ""));
-  const model = await openedModel(tree);
-  assert.deepEqual(rendered(model.rows), ["q1*", "a1*"]);
-  model.appended(tree.append({ id: "r1", parentId: "a1", type: "message", role: "toolResult", text: "ok" }));
-  await model.idle();
-  assert.deepEqual(rendered(model.rows), ["q1*", "r1*"]);
-});
-
-test("a response that arrives after another filter was requested is dropped", async () => {
-  const tree = forked();
-  const waiting: (() => void)[] = [];
-  const session = { sessionId: "s", leafId: tree.leafId };
-  const model = new TreeModel(
-    session,
-    { filter: "default", query: "" },
-    async (params) => {
-      const page = await tree.tree(params);
-      await new Promise<void>((go) => waiting.push(go));
-      return page;
-    },
-    () => undefined,
-    LIMITS,
-  );
-  const first = model.load();
-  await new Promise(setImmediate);
-  const second = model.setView("userOnly", "");
-  await new Promise(setImmediate);
-  waiting[1]!();
-  await second;
-  waiting[0]!();
-  await first;
-  assert.deepEqual(rendered(model.rows), ["q1*", "  q2", "q3*"]);
-});
-
-test("entries appended during a load are shown after it", async () => {
-  const tree = forked();
-  const session = { sessionId: "s", leafId: tree.leafId };
-  let note: ReturnType<FakeTree["append"]> | undefined;
-  const model: TreeModel = new TreeModel(
-    session,
-    { filter: "default", query: "" },
-    async (params) => {
-      const page = await tree.tree(params);
-      if (note === undefined) {
-        note = tree.append(user("q4", "a3"));
-        model.appended(note);
-      }
-      return page;
-    },
-    () => undefined,
-    LIMITS,
-  );
-  await model.load();
-  await model.idle();
-  assert.equal(rendered(model.rows).at(-1), "q4*");
-});
-
-test("a failed load reports the error, and the former rows stay", async () => {
-  const tree = forked();
-  let fails = false;
-  const model = new TreeModel(
-    { sessionId: "s", leafId: tree.leafId },
-    { filter: "default", query: "" },
-    (params) => (fails ? Promise.reject(new Error("not attached")) : tree.tree(params)),
-    () => undefined,
-    LIMITS,
-  );
-  await model.load();
-  fails = true;
-  await model.load();
-  assert.deepEqual(model.state, { kind: "failed", message: "not attached" });
-  assert.equal(model.rows.size, 5);
-});
-
-function long(length: number): FakeTree {
-  const tree = new FakeTree();
-  tree.append(user("e0", null));
-  for (let number = 1; number < length; number++) {
-    tree.append(user(`e${number}`, `e${number - 1}`));
-  }
-  return tree;
+async function long(length: number): Promise<WatchedTree> {
+  return WatchedTree.of(connection, ...Array.from({ length }, (_, number) => user(`e${number}`)));
 }
 
-test("of a long session, only the rows around the leaf are requested, and more on demand", async () => {
-  const tree = long(500);
-  const model = await openedModel(tree, "default", 20);
-  assert.deepEqual(tree.requested.map(({ limit }) => limit), [20]);
-  assert.equal(model.rows.last?.id, "e499");
-  assert.equal(model.rows.before, 489);
+const ends = ({ rows }: TreeModel): unknown[] => [rows.list[0]?.id, rows.list.at(-1)?.id, rows.before, rows.later];
+
+test("of a long session, only the rows around the leaf are shown, and more on demand", async () => {
+  const tree = await long(500);
+  const model = await tree.show(20);
+  assert.deepEqual(ends(model), ["e480", "e499", 480, 0]);
   await model.loadEarlier();
-  assert.equal(model.rows.first?.id, "e449");
-  assert.equal(model.rows.children(null).length, 51);
-  assert.equal((await model.loadRow("e100"))?.id, "e100");
-  assert.equal(model.tip(), undefined, "the leaf is not loaded");
+  assert.deepEqual(ends(model), ["e420", "e499", 420, 0]);
   await model.loadLater();
-  assert.equal(model.rows.last?.id, "e148");
-  assert.ok(tree.requested.every(({ limit }) => (limit ?? 1000) <= 80));
+  assert.equal(tree.watches.length, 2);
+  await model.refresh();
+  assert.deepEqual(ends(model), ["e420", "e499", 420, 0]);
+  assert.equal((await model.loadRow("e100"))?.id, "e100");
+  assert.deepEqual(ends(model), ["e90", "e109", 90, 390]);
+  assert.equal(model.rows.tip, undefined);
+  await model.loadLater();
+  assert.deepEqual(ends(model), ["e69", "e148", 69, 351]);
 });
 
-test("a long branch is opened as a whole", async () => {
-  const tree = long(2500);
-  tree.append(user("other", "e50"));
-  const model = await openedModel(tree);
-  assert.deepEqual(rendered(model.rows).slice(-3), ["e50*", "  e51 2448 more", "other*"]);
-  await model.openBranch("e51");
-  assert.equal(model.rows.children("e51").length, 2448);
-  model.appended(tree.append(user("more", "other")));
-  await model.idle();
-  assert.equal(model.rows.children("e51").length, 2448);
-  assert.equal(model.rows.last?.id, "more");
+test("rows of a long session stay when something is appended elsewhere, and when they are watched again", async () => {
+  const tree = await long(500);
+  const model = await tree.show(20);
+  await model.load("e100");
+  await tree.append([user("more")]);
+  await tree.current();
+  await until("the number is updated", () => model.rows.later === 391);
+  await model.refresh();
+  assert.deepEqual(ends(model), ["e90", "e109", 90, 391]);
+  assert.equal(model.leafId, "more");
+  await model.load();
+  await tree.append([user("again")]);
+  await tree.current();
+  await model.refresh();
+  assert.equal(model.rows.tip?.id, "again");
+});
+
+test("the first row of a long session stays when a branch is opened", async () => {
+  const tree = await long(300);
+  await tree.append(Array.from({ length: 200 }, (_, number) => user(`f${number}`)), { parentId: "e200" });
+  await tree.append([user("g")], { parentId: "f190" });
+  const model = await tree.show(20);
+  const [first, , before] = ends(model);
+  await model.openBranch("f191");
+  assert.deepEqual([first, before], ends(model).filter((_, index) => index % 2 === 0));
+  assert.equal(model.rows.tip?.id, "g");
+  assert.equal((await model.loadRow("e199"))?.id, "e199");
+  await model.openBranch("e201");
+  assert.equal(model.rows.children("e201").length, 98);
+  model.closeBranch("e201");
+  await until("it is folded", () => model.rows.get("e201")?.hiddenCount === 98);
+  assert.equal(model.rows.list[0]?.id, "e189");
+});
+
+test("of a branch with too many rows, the first ones are shown", async () => {
+  const tree = await long(10_000);
+  await tree.append(Array.from({ length: 2000 }, (_, number) => user(`f${number}`)));
+  await tree.append([user("other")], { parentId: "e3" });
+  const model = await tree.show();
+  await model.openBranch("e4");
+  assert.deepEqual([model.rows.children("e4").length, model.rows.later], [9995, 2001]);
 });
 
 test("a list that grows without end is cut to the rows around the leaf", async () => {
-  const tree = long(5);
-  const model = await openedModel(tree, "default", 10);
-  for (let number = 5; number < 100; number++) {
-    model.appended(tree.append(user(`e${number}`, `e${number - 1}`)));
-    await model.idle();
+  const tree = await long(5);
+  const model = await tree.show(10);
+  for (let number = 5; number < 100; number += 5) {
+    await tree.append(Array.from({ length: 5 }, (_, index) => user(`e${number + index}`)));
+    await tree.current();
   }
-  assert.ok(model.rows.size <= 42, String(model.rows.size));
-  assert.equal(model.tip()?.id, "e99");
+  await until("the last rows are shown", () => model.rows.tip?.id === "e99");
+  assert.ok(model.rows.list.length <= 40, String(model.rows.list.length));
 });
 
-/** A random change of a session. */
-function randomChange(tree: FakeTree, random: (end: number) => number, number: number): FakeEntry[] {
-  const ids = tree.entries.map((entry) => entry.id);
-  const any = (): string | null => (ids.length === 0 || random(12) === 0 ? null : ids[random(ids.length)]!);
-  const at = random(3) > 0 ? tree.leafId : any();
-  const id = `n${number}`;
-  switch (random(8)) {
-    case 0:
-      return [{ id, parentId: tree.leafId, type: "label", targetId: any() ?? "none", label: random(2) ? "mark" : "" }];
-    case 1: {
-      const targetId = any();
-      return [{ id, parentId: targetId, type: "leaf", targetId }];
-    }
-    case 2:
-      return [{ id, parentId: at, type: "model_change" }];
-    case 3:
-      return [assistant(id, at, "")];
-    case 4:
-      return [user(id, at), assistant(`${id}x`, id, ""), { id: `${id}y`, parentId: `${id}x`, type: "message", role: "toolResult", text: "r" }];
-    default:
-      return [user(id, at)];
-  }
-}
-
-for (const filter of ["default", "noTools", "userOnly", "labeledOnly", "all"] as const) {
-  test(`a changed tree is rendered like one that is read again: ${filter}`, async () => {
-    for (let seed = 1; seed <= 60; seed++) {
-      const random = randomIntegers(seed);
-      const tree = new FakeTree();
-      const model = await openedModel(tree, filter);
-      for (let number = 0; number < 20; number++) {
-        const ids = model.rows.loaded().map((row) => row.id);
-        const id = ids[random(ids.length)];
-        if (id !== undefined && random(3) === 0) {
-          await (random(2) === 0 ? model.openBranch(id) : fold(model, id));
-        }
-        model.appended(tree.append(...randomChange(tree, random, number)));
-        if (random(3) > 0) {
-          await model.idle();
-          const shown = { rows: rendered(model.rows), tip: model.tip()?.id, count: model.visibleCount };
-          await model.load();
-          const read = { rows: rendered(model.rows), tip: model.tip()?.id, count: model.visibleCount };
-          assert.deepEqual(shown, read, `seed ${seed}, step ${number}`);
-        }
-      }
-      model.dispose();
-    }
-  });
-}
-
-async function fold(model: TreeModel, id: string): Promise<void> {
-  if (!model.opensAll && beginsBranch(model.rows.get(id)!)) {
-    model.closeBranch(id);
-  }
-}
-
-test("a range has the rows of the whole tree", async () => {
-  for (let seed = 1; seed <= 80; seed++) {
+test("a changed tree is shown like one that is read", async () => {
+  for (let seed = 1; seed <= 8; seed++) {
     const random = randomIntegers(seed);
-    const tree = new FakeTree();
-    for (let number = 0; number < 30; number++) {
-      tree.append(...randomChange(tree, random, number));
+    const tree = await WatchedTree.of(connection, user("e"));
+    const model = await tree.show();
+    const ids = ["e"];
+    const any = (): string => ids[random(ids.length)]!;
+    for (let number = 0; number < 15; number++) {
+      const row = model.rows.get(any());
+      if (row !== undefined && beginsBranch(row) && random(2) === 0) {
+        await (row.hiddenCount > 0 ? model.openBranch(row.id) : model.closeBranch(row.id));
+      }
+      const kind = random(8);
+      if (kind < 2) {
+        await tree.request("session/branch", { entryId: any() });
+      } else if (kind < 4) {
+        await tree.request("session/label", { entryId: any(), label: random(2) ? "mark" : "" });
+      } else {
+        const id = `e${number}`;
+        await tree.append([kind < 6 ? assistant(id, "") : user(id)], random(2) ? { parentId: any() } : {});
+        ids.push(id);
+      }
+      await tree.current();
+      const read = await tree.read();
+      await until(`the same rows: seed ${seed}, step ${number}`, () => isShown(model, read.nodes));
+      assert.equal(model.leafId, read.leafId);
     }
-    const model = await openedModel(tree, "default", 1 + random(8));
-    const ids = tree.entries.map((entry) => entry.id);
-    await model.loadRow(ids[random(ids.length)]!);
-    for (let step = 0; step < 3; step++) {
-      await (random(2) === 0 ? model.loadEarlier() : model.loadLater());
-    }
-    const { before, size } = model.rows;
-    const shown = model.rows.loaded();
-    while (model.rows.before > 0 || model.rows.more) {
-      await model.loadEarlier();
-      await model.loadLater();
-    }
-    assert.equal(model.rows.size, model.visibleCount, `seed ${seed}`);
-    assert.deepEqual(shown, model.rows.loaded().slice(before, before + size), `seed ${seed}`);
+    model.dispose();
   }
+});
+
+/** Whether these rows are shown, apart from their depth, which is not part of the view. */
+function isShown({ rows }: TreeModel, nodes: readonly TreeNode[]): boolean {
+  return JSON.stringify(rows.list) === JSON.stringify(nodes);
+}
+
+test("rows are shown again on another connection", async () => {
+  const tree = await forked();
+  const first = await connect(home);
+  tree.attach(first);
+  const model = await tree.show();
+  await first.end();
+  tree.attach(connection);
+  await tree.append([user("q4")]);
+  await model.refresh();
+  assert.deepEqual(rendered(model.rows), [...FORKED, "q4*"]);
+});
+
+// --- notifications and responses in any order ----------------------------------------------------------------
+
+function node(id: string): TreeNode {
+  const content = { type: "message", role: "user", timestamp: null, preview: id, label: null };
+  const place = { parentId: null, depth: 0, indent: 0, childCount: 0, onPath: true, lastSibling: true };
+  return { id, seq: 1, ...content, ...place, gutter: "", hiddenCount: 0 };
+}
+
+function note(watchId: string, id: string, more = false): TreeChangedNote {
+  const changes = [{ place: 0, removed: 0, nodes: [node(id)] }];
+  return {
+    watchId, sessionId: "s", logId: "l", seq: 1, leafId: id, entryCount: 1, visibleCount: 1, precedingCount: 0,
+    pathEnd: 0, changes, labels: [], more,
+  };
+}
+
+/** A model whose requests are answered by the test. */
+function answered() {
+  const answers: ((answer: string | Error) => void)[] = [];
+  const ended: string[] = [];
+  const watch = () =>
+    new Promise<{ watchId: string }>((resolve, reject) =>
+      answers.push((answer) => (typeof answer === "string" ? resolve({ watchId: answer }) : reject(answer))),
+    );
+  const unwatch = ({ watchId }: { watchId: string }) => Promise.resolve(ended.push(watchId));
+  const session = { sessionId: "s", leafId: null };
+  const model = new TreeModel(session, { filter: "default", query: "" }, { watch, unwatch }, () => undefined);
+  return { model, answers, ended, ids: () => model.rows.list.map((row) => row.id) };
+}
+
+test("notifications may arrive before the response", async () => {
+  const { model, answers, ids } = answered();
+  const loading = model.load();
+  model.changed(note("w1", "a"));
+  assert.deepEqual(ids(), []);
+  answers[0]!("w1");
+  await loading;
+  assert.deepEqual(ids(), ["a"]);
+});
+
+test("rows are shown when those in between are there, and those of an ended watch never", async () => {
+  const { model, answers, ended, ids } = answered();
+  const first = model.load();
+  const second = model.setView("userOnly", "");
+  answers[0]!("w1");
+  await until("the second watch is requested", () => answers.length === 2);
+  assert.deepEqual(ended, ["w1"]);
+  model.changed(note("w1", "a"));
+  answers[1]!("w2");
+  await new Promise(setImmediate);
+  model.changed(note("w2", "b", true));
+  assert.deepEqual(ids(), []);
+  model.changed({ ...note("w2", "c"), visibleCount: 2 });
+  await Promise.all([first, second]);
+  assert.deepEqual(ids(), ["c", "b"]);
+});
+
+test("a refused watch reports the error, and the former rows stay", async () => {
+  const { model, answers, ids } = answered();
+  const loading = model.load();
+  answers[0]!("w1");
+  await new Promise(setImmediate);
+  model.changed(note("w1", "a"));
+  await loading;
+  const again = model.refresh();
+  answers[1]!(Object.assign(new Error("busy"), { code: -32000 }));
+  await again;
+  assert.deepEqual([ids(), model.state], [["a"], { kind: "failed", message: "busy" }]);
+});
+
+test("a watch that has lapsed begins again, unless the session cannot be read", async () => {
+  const { model, answers, ended } = answered();
+  void model.load();
+  answers[0]!("w1");
+  await new Promise(setImmediate);
+  model.lapsed({ watchId: "w1", reason: "outOfSight", message: "" });
+  answers[1]!("w2");
+  await new Promise(setImmediate);
+  model.lapsed({ watchId: "w2", reason: "unreadable", message: "It cannot be read." });
+  assert.deepEqual([answers.length, ended, model.state], [2, [], { kind: "failed", message: "It cannot be read." }]);
+});
+
+test("the rows of a deleted session stay, and are not watched again", async () => {
+  const { model, answers, ids } = answered();
+  void model.load();
+  answers[0]!("w1");
+  await new Promise(setImmediate);
+  model.changed(note("w1", "a"));
+  model.lapsed({ watchId: "w1", reason: "deleted", message: "" });
+  assert.deepEqual([answers.length, ids(), model.state], [1, ["a"], { kind: "loaded" }]);
+});
+
+test("a watch that begins after the end of the model is ended", async () => {
+  const { model, answers, ended } = answered();
+  const loading = model.load();
+  model.dispose();
+  await loading;
+  answers[0]!("w1");
+  await until("the watch is ended", () => ended.length === 1);
+  await model.load();
+  assert.equal(answers.length, 1);
 });

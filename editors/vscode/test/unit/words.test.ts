@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { comparedDocument, comparedSentence } from "../../src/model/compared.ts";
 import { contextDocument, entryText } from "../../src/model/contextDocument.ts";
-import { difference, Rows, snapshot, type Row } from "../../src/model/rows.ts";
+import { difference, Rows } from "../../src/model/rows.ts";
 import { rowWords } from "../../src/model/words.ts";
-import type { ComparedSide, ContextResult, TreeNode } from "../../src/protocol.ts";
+import type { ComparedSide, ContextResult, TreeChangedNote, TreeNode } from "../../src/protocol.ts";
 
 const NOW = Date.parse("2026-01-01T01:00:00.000Z");
 
-function row(more: Partial<Row> = {}): Row {
+function row(more: Partial<TreeNode> = {}): TreeNode {
   return {
     id: "e1", parentId: null, seq: 1, type: "message", role: "user", timestamp: "2026-01-01T00:00:00.000Z",
     preview: "Fix it.", label: null, onPath: true, childCount: 1, indent: 0, gutter: "", hiddenCount: 0,
-    ...more,
+    depth: 0, lastSibling: true, ...more,
   };
 }
 
@@ -58,40 +58,42 @@ test("unknown roles and empty texts are shown safely", () => {
 });
 
 function node(id: string, parentId: string | null, more: Partial<TreeNode> = {}): TreeNode {
-  return { ...row({ id, parentId, childCount: 0 }), depth: 0, lastSibling: true, ...more };
+  return row({ id, parentId, childCount: 0, ...more });
 }
 
-function forked(): Rows {
-  const branch = { gutter: "'", indent: 1, hiddenCount: 1, onPath: false };
-  const nodes = [node("a", null, { childCount: 2 }), node("b", "a", branch), node("d", "a")];
-  return new Rows({ nodes, precedingCount: 0, nextCursor: null });
+function change(nodes: TreeNode[], more: Partial<TreeChangedNote> = {}): TreeChangedNote {
+  return {
+    watchId: "w", sessionId: "s", logId: "l", seq: 1, leafId: "d", entryCount: 4, visibleCount: 3, precedingCount: 0,
+    pathEnd: 2, changes: [{ place: 0, removed: 0, nodes }], labels: [], more: false, ...more,
+  };
 }
+
+const A = node("a", null, { childCount: 2 });
+const BRANCH = { gutter: "'", indent: 1, onPath: false };
+const FORKED = Rows.none.with(change([A, node("b", "a", { ...BRANCH, hiddenCount: 1 }), node("d", "a")]));
 
 test("only rows that look different are refreshed", () => {
-  const rows = forked();
-  const before = snapshot(rows);
-  const top = rows.children(null);
-  assert.deepEqual(difference(before, rows, top), []);
-  rows.setLabel("b", "mark");
-  assert.deepEqual(difference(before, rows, top), ["b"]);
-  rows.open("b", [node("b", null, { childCount: 1 }), node("c", "b")]);
-  assert.deepEqual(difference(before, rows, top), ["b"], "the new row is nested below it");
+  assert.deepEqual(difference(FORKED, FORKED.with(change([]))), []);
+  assert.deepEqual(difference(FORKED, FORKED.with(change([], { labels: [{ entryId: "b", label: "mark" }] }))), ["b"]);
+  assert.deepEqual(difference(FORKED, FORKED.with(change([], { pathEnd: 0 }))), ["a", "d"], "the leaf has moved");
+  const branch = [node("b", "a", { ...BRANCH, childCount: 1 }), node("c", "b", { ...BRANCH, gutter: " " })];
+  const opened = [A, ...branch, node("d", "a", { depth: 5 })];
+  const rows = Rows.none.with(change(opened, { visibleCount: 4, pathEnd: 3 }));
+  assert.deepEqual(difference(FORKED, rows), ["b"], "the new row is nested below it, and no depth is shown");
 });
 
 test("a new row at the top level refreshes all rows", () => {
-  const rows = forked();
-  const before = snapshot(rows);
-  const top = rows.children(null);
-  rows.extend("e", [node("e", null)]);
-  assert.equal(difference(before, rows, top), "all");
+  const changes = [{ place: 3, removed: 0, nodes: [node("e", "d")] }];
+  assert.equal(difference(FORKED, FORKED.with(change([], { changes, visibleCount: 4, pathEnd: 3 }))), "all");
+});
+
+test("other rows that are not loaded refresh all rows", () => {
+  assert.equal(difference(FORKED, FORKED.with(change([], { visibleCount: 4 }))), "all");
 });
 
 test("a row with another parent in the view refreshes all rows", () => {
-  const rows = forked();
-  const before = snapshot(rows);
-  const nodes = [node("a", null, { childCount: 2 }), node("d", "a", { gutter: "'", indent: 1 }), node("b", "a")];
-  const moved = new Rows({ nodes, precedingCount: 0, nextCursor: null });
-  assert.equal(difference(before, moved, rows.children(null)), "all");
+  const moved = Rows.none.with(change([A, node("d", "a", BRANCH), node("b", "a")]));
+  assert.equal(difference(FORKED, moved), "all");
 });
 
 function branch(leafId: string): ComparedSide {
