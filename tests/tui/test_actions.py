@@ -89,6 +89,13 @@ async def test_entries_of_others_are_followed_at_the_leaf_and_counted_elsewhere(
         await screen.see_not("new ↓")
 
 
+async def test_entries_that_arrive_in_several_notifications_are_counted() -> None:
+    async with a_desk(*STORY) as desk, a_screen_of(desk) as screen:
+        await screen.keys("g", "g")
+        await desk.append(*[said(f"e{number}", 7, user("more")) for number in range(1_200)])
+        await screen.see("1,200 new ↓")
+
+
 async def test_a_branch_that_others_make_is_drawn_as_one() -> None:
     async with a_desk(*STORY[:4]) as desk, a_screen_of(desk) as screen:
         await screen.keys("k")

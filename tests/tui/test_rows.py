@@ -29,12 +29,6 @@ def page_of(session: Loaded, **asked: Any) -> t.TreeResult:
     )  # fmt: skip
 
 
-def rows_of(page: t.TreeResult) -> Rows:
-    rows = Rows(page.preceding_count)
-    rows.add(page)
-    return rows
-
-
 @st.composite
 def trees(draw: st.DrawFn, roots: bool = True) -> list[Line]:
     """Entries, each of which hangs on one before it, or on none."""
@@ -48,7 +42,7 @@ def trees(draw: st.DrawFn, roots: bool = True) -> list[Line]:
 @given(trees())
 def test_every_row_knows_what_it_hangs_on_and_what_hangs_on_it(lines: list[Line]) -> None:
     page = page_of(loaded(header(), *lines))
-    rows = rows_of(page)
+    rows = Rows(page)
     for place, node in enumerate(page.nodes):
         above = rows.parent(place)
         assert (rows.ids[above] if above != NOWHERE else None) == node.parent_id
@@ -60,9 +54,9 @@ def test_every_row_knows_what_it_hangs_on_and_what_hangs_on_it(lines: list[Line]
 @given(trees(), st.data())
 def test_a_page_from_the_middle_is_drawn_as_in_the_whole(lines: list[Line], data: st.DataObject) -> None:
     session = loaded(header(), *lines)
-    whole = rows_of(page_of(session))
+    whole = Rows(page_of(session))
     around = data.draw(st.integers(1, len(lines)))
-    part = rows_of(page_of(session, around_row=around, limit=data.draw(st.integers(1, 8))))
+    part = Rows(page_of(session, around_row=around, limit=data.draw(st.integers(1, 8))))
     assert part.gutters == whole.gutters[part.before : part.before + len(part)]
     assert part.ids == whole.ids[part.before : part.before + len(part)]
 
@@ -97,22 +91,22 @@ def _unread(_first: int, _end: int) -> None:
 @given(trees(), st.data())
 def test_applied_changes_make_the_rows_of_the_tree(lines: list[Line], data: st.DataObject) -> None:
     before = loaded(header(), *lines)
-    rows = rows_of(page_of(before))
+    rows = Rows(page_of(before))
     new = list[Line]()
     for more in range(data.draw(st.integers(0, 3))):
         above = data.draw(st.integers(0, len(lines) + more))
         new.append(user("new") | {"parentId": f"e{above}" if above else None})
     moved = [leaf(f"e{data.draw(st.integers(1, len(lines)))}")] * data.draw(st.integers(0, 1))
     after = loaded(header(), *lines, *new, *moved)
-    assert rows.apply(sent(before, after)) == len(new)
-    same = rows_of(page_of(after))
+    rows.apply(sent(before, after))
+    same = Rows(page_of(after))
     for column in ("ids", "places", "depths", "children", "gutters", "branches", "on_path", "shown"):
         assert getattr(rows, column) == getattr(same, column), column
 
 
 @given(trees())
 def test_a_row_with_siblings_is_found_from_below(lines: list[Line]) -> None:
-    rows = rows_of(page_of(loaded(header(), *lines)))
+    rows = Rows(page_of(loaded(header(), *lines)))
     for place in range(len(rows)):
         having = [at for at in (place, *_above(rows, place)) if _siblings(rows, at) > 1]
         assert rows.child_of_fork(place) == (having[0] if having else NOWHERE)
@@ -125,7 +119,7 @@ def _siblings(rows: Rows, place: int) -> int:
 
 @given(trees(), st.data())
 def test_folded_rows_have_no_line(lines: list[Line], data: st.DataObject) -> None:
-    folds = Folds(rows_of(page_of(loaded(header(), *lines))))
+    folds = Folds(Rows(page_of(loaded(header(), *lines))))
     folds.reset(folds_branches=data.draw(st.booleans()))
     rows = folds.rows
     for place in data.draw(st.sets(st.integers(0, len(rows) - 1))):

@@ -208,13 +208,13 @@ class Browser(FullScreen[None]):
             self._lines.unseen = max(self._lines.unseen + new, 0)
         self.search.rows_changed(rows)
         self._show(current)
-        if self._when_loaded is not None and rows.is_whole:
+        if self._when_loaded is not None and self.contents.is_whole:
             self._when_loaded()
 
     def when_loaded(self, action: Callable[[], None]) -> None:
         """Call `action` now, and again when all rows are loaded, unless another key is pressed meanwhile."""
         action()
-        self._when_loaded = None if self.view.rows.is_whole else action
+        self._when_loaded = None if self.contents.is_whole else action
 
     def _show(self, current: str | None) -> None:
         question = self.contents.question

@@ -60,31 +60,37 @@ class Contents:
         self._failed = failed
         self._read_on = read_on
         self._around: str | None = None
+        self._whole: int | None = None
+        """Number of rows when all rows for the question were last shown; None if they were not yet."""
         self._watch_id: str | None = None
-        self._received: Rows | None = None
-        """The rows of the watch; None if it has sent none."""
-        self._added = 0
-        self._early: list[t.TreeChangedNote | t.TreeLapsedNote] | None = None
-        """Notifications that arrived before the id of the watch was known; None if it is known."""
+        """None while a watch begins."""
+        self._received = Rows()
+        """The rows of the watch."""
+        self._early: list[t.TreeChangedNote | t.TreeLapsedNote] = []
+        """Notifications that arrived before the id of the watch was known."""
         self._work = asyncio.Event()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows for the question have been shown."""
+        return self._whole is not None
 
     @property
     def is_settled(self) -> bool:
         """Whether all rows have arrived and no watch is to begin."""
-        is_watched = self._watch_id is not None and self._received is self.rows
-        return is_watched and self.rows.is_whole and not self._work.is_set()
+        return self.is_whole and self._received is self.rows and not self._work.is_set()
 
     def ask(self, question: Question, around: str | None) -> None:
         """Change the question, and show the rows around an entry first."""
         self.question, self._around = question, around
-        self.rows.is_whole = False  # the rows of another question are shown as they come
+        self._whole = None  # the rows of another question are shown as they come
         self.refresh()
 
     def begin(self, page: t.TreeResult) -> None:
         """Show a first page that was read elsewhere."""
-        self.rows = Rows(page.preceding_count)
-        self.rows.add(page)
+        self.rows = Rows(page)
         self.leaf_id = page.leaf_id
+        self._whole = len(self.rows) if self.rows.is_whole else None
         self._around = page.nodes[len(page.nodes) // 2].id if self.rows.before and page.nodes else None
 
     def refresh(self) -> None:
@@ -102,62 +108,54 @@ class Contents:
                 with contextlib.suppress(*AWAY):  # it begins after the next `attached`
                     await self._watch()
             except RpcError as error:
-                self._failed(str(error))
-            finally:
-                self._early = None
+                if self._work.is_set():
+                    continue  # the next watch may succeed
+                if error.kind != "entryNotFound" or self._around is None:
+                    self._failed(str(error))
+                else:
+                    self._around = None
+                    self.refresh()
 
     async def _watch(self) -> None:
         """Begin a watch instead of the current one."""
         daemon, question, old = self._daemon(), self.question, self._watch_id
-        self._watch_id, self._received, self._early = None, None, []
+        self._watch_id, self._received = None, Rows()
+        self._early.clear()
         if old is not None:
             await daemon.unwatch(old)
-        try:
-            begun = await self._request(daemon, question, self._around)
-        except RpcError as error:
-            if error.kind != "entryNotFound":
-                raise
-            begun = await self._request(daemon, question, None)
+        begun = await daemon.watch_tree(
+            question.session_id, filter=question.filter, query=question.query, around_id=self._around,
+            open_all=True,
+        )  # fmt: skip
         self._watch_id = begun.watch_id
-        early, self._early = self._early, None
-        if question == self.question:
+        if not self._work.is_set():
             self._around = None  # not before: without a connection, the watch begins after the next attach
-            for note in early:
+            for note in self._early:
                 self.received(note)
-
-    async def _request(self, daemon: "Daemon", question: Question, around: str | None) -> t.WatchTreeResult:
-        return await daemon.watch_tree(
-            question.session_id, filter=question.filter, query=question.query, around_id=around, open_all=True
-        )
 
     def received(self, note: t.TreeChangedNote | t.TreeLapsedNote) -> None:
         """Handle a notification of a watch."""
-        if self._early is not None:
+        if self._watch_id is None:
             self._early.append(note)
-        if self._work.is_set() or note.watch_id != self._watch_id:
+        elif self._work.is_set() or note.watch_id != self._watch_id:
             return
-        if isinstance(note, t.TreeLapsedNote):
-            if note.reason == "unreadable":
-                self._failed(note.message)
-            elif note.reason != "deleted":  # `session/deleted` says that
-                self.refresh()
-            return
-        rows = self._received
-        if rows is None:
-            rows = self._received = Rows()
-        was_whole, before = rows.is_whole, self.rows
-        self._added += rows.apply(note)
+        elif isinstance(note, t.TreeChangedNote):
+            self._apply(note)
+        elif note.reason == "unreadable":
+            self._failed(note.message)
+        elif note.reason != "deleted":  # `session/deleted` says that
+            self.refresh()
+
+    def _apply(self, note: t.TreeChangedNote) -> None:
+        rows, whole = self._received, self._whole
+        rows.apply(note)
         self.leaf_id = note.leaf_id
-        self.loading = 0 if rows.is_whole else len(rows)
+        self.loading = len(rows) if note.more or not rows.is_whole else 0
         if note.more:
             return
-        added, self._added = self._added, 0
-        if rows is before:
-            self._changed(added if was_whole else 0)
-        elif rows.is_whole or not before.is_whole:
+        if rows.is_whole or whole is None:
             self.rows = rows
-            self._changed(
-                sum(entry_id not in before.places for entry_id in rows.ids) if before.is_whole else 0
-            )
+            self._whole = len(rows) if rows.is_whole else None
+            self._changed(len(rows) - whole if whole is not None else 0)
         else:
             self._read_on()

@@ -66,8 +66,6 @@ class Following:
 
     async def switch_to(self, session_id: str) -> None:
         """Follow this session from now on; if it is the same, open it again."""
-        if self._daemon is not None and session_id != self._session_id:
-            self._daemon.stop_keeping_open(self._session_id)
         self._session_id = session_id
         self._again.set()
         if self._notes is not None:
@@ -113,7 +111,6 @@ class Following:
             try:
                 session = (await daemon.open(session_id, bind=False)).session
                 if session_id == self._session_id:
-                    daemon.keep_open(session_id)
                     follower.attached(session)
                     await self._deliver(self._notes, session.session_id, follower)
             except RpcError as error:
@@ -129,7 +126,7 @@ class Following:
 
         try:
             async for note in notes:
-                if isinstance(note, t.TreeLapsedNote) or _session_of(note) == session_id:
+                if _session_of(note) in (None, session_id):
                     follower.received(note)
         except NotificationsMissedError:
             return
@@ -140,6 +137,7 @@ def _import_client() -> None:
 
 
 def _session_of(note: NotificationParams) -> str | None:
-    if isinstance(note, t.TreeChangedNote | t.DeletedNote):
+    """Return the session that a notification is about; None for that of a watch, which has an id."""
+    if isinstance(note, t.DeletedNote):
         return note.session_id
     return note.session.session_id if isinstance(note, t.ChangedNote) else None

@@ -7,7 +7,6 @@ daemon sent it. The parents of rows follow from the depths.
 from array import array
 from collections.abc import Callable, Sequence
 from sys import intern
-from typing import Any
 
 from sessiond.protocol import types as t
 
@@ -15,14 +14,13 @@ NOWHERE = -1
 
 
 class Rows:
-    """The rows of one view. Places count from 0; `before` rows of the view come before the first of them."""
+    """The rows of one view, at first those of `page`. Places count from 0."""
 
-    def __init__(self, before: int = 0) -> None:
-        self.before = before
+    def __init__(self, page: t.TreeResult | None = None) -> None:
+        self.before = 0
+        """Number of rows of the view before the first loaded one."""
         self.shown = 0
         """Number of rows of the whole view, loaded or not."""
-        self.total = 0
-        """Number of entries of the session, shown or not."""
         self.ids: list[str] = []
         self.places: dict[str, int] = {}
         self.roles: list[str] = []
@@ -31,21 +29,26 @@ class Rows:
         self.labels: dict[str, str] = {}
         self.depths = array("i")
         self.children = array("i")
-        self.seqs = array("q")
         self.gutters: list[str] = []
         self.branches: set[str] = set()
         """The rows that begin a branch beside the path and have children."""
         self.on_path = bytearray()
-        self.is_whole = False
+        if page is not None:
+            self.before, self.shown = page.preceding_count, page.visible_count
+            self._replace(0, 0, page.nodes)
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def add(self, page: t.TreeResult) -> None:
-        """Add a page after the existing rows."""
-        self.shown, self.total = page.visible_count, page.entry_count
-        self._extend(page.nodes)
-        self.is_whole = page.next_cursor is None and not self.before
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the view are loaded."""
+        return len(self.ids) == self.shown
+
+    @property
+    def tip(self) -> int:
+        """The last shown place of the path to the leaf."""
+        return self.on_path.rfind(1)
 
     def parent(self, place: int) -> int:
         """Return the place of a row's parent; `NOWHERE` for a root, and if the parent is not loaded."""
@@ -96,20 +99,18 @@ class Rows:
             at += step
         return NOWHERE
 
-    def apply(self, note: t.TreeChangedNote) -> int:
-        """Apply a notification of a watch. Returns by how many rows these have grown."""
-        count, lowest = len(self.ids), max(self.tip, 0)
+    def apply(self, note: t.TreeChangedNote) -> None:
+        """Apply a notification of a watch."""
+        lowest = max(self.tip, 0)
         for change in note.changes:
             self._replace(change.place, change.place + change.removed, change.nodes)
             lowest = min(lowest, change.place)
         for labeled in note.labels:
             self._label(labeled.entry_id, labeled.label)
-        self.before, self.shown, self.total = note.preceding_count, note.visible_count, note.entry_count
+        self.before, self.shown = note.preceding_count, note.visible_count
         tip = NOWHERE if note.path_end is None else note.path_end - self.before
         for place in range(min(lowest, max(tip, 0)), len(self.ids)):
             self.on_path[place] = place <= tip and not self.gutters[place]
-        self.is_whole = len(self.ids) == self.shown and not note.more
-        return len(self.ids) - count
 
     def _replace(self, place: int, end: int, nodes: Sequence[t.TreeNode]) -> None:
         for at, name in enumerate(self.ids[place:end], place):
@@ -117,45 +118,26 @@ class Rows:
                 del self.places[name]
                 self.labels.pop(name, None)
                 self.branches.discard(name)
-        columns: tuple[Any, ...] = (
-            self.ids, self.roles, self.previews, self.times, self.depths, self.children, self.seqs, self.gutters,
-            self.on_path,
-        )  # fmt: skip
-        after = [column[end:] for column in columns]
-        for column in columns:
-            del column[place:]
-        self._extend(nodes)
-        moved = len(self.ids)
-        for column, values in zip(columns, after, strict=True):
-            column.extend(values)
-        if moved != end:
-            self.places.update(zip(self.ids[moved:], range(moved, len(self.ids)), strict=True))
+        self.ids[place:end] = [node.id for node in nodes]
+        self.roles[place:end] = [intern(node.role or node.type) for node in nodes]
+        self.previews[place:end] = [node.preview for node in nodes]
+        self.times[place:end] = [node.timestamp or "" for node in nodes]
+        self.depths[place:end] = array("i", [node.depth for node in nodes])
+        self.children[place:end] = array("i", [node.child_count for node in nodes])
+        self.on_path[place:end] = bytes(node.on_path for node in nodes)
+        self.gutters[place:end] = [intern(node.gutter) for node in nodes]
+        last = place + len(nodes)
+        moved = slice(place, last if last == end else len(self.ids))
+        self.places.update(zip(self.ids[moved], range(moved.start, moved.stop), strict=True))
+        for at, node in enumerate(nodes, place):
+            self._label(node.id, node.label)
+            if node.child_count and self.is_branch(at):
+                self.branches.add(node.id)
+            else:
+                self.branches.discard(node.id)
 
     def _label(self, name: str, label: str | None) -> None:
         if label and name in self.places:
             self.labels[name] = label
         else:
             self.labels.pop(name, None)
-
-    @property
-    def tip(self) -> int:
-        """The last shown place of the path to the leaf."""
-        return self.on_path.rfind(1)
-
-    def _extend(self, nodes: Sequence[t.TreeNode]) -> None:
-        """Add rows after the others."""
-        for place, node in enumerate(nodes, len(self.ids)):
-            self.places[node.id] = place
-            self.ids.append(node.id)
-            self.roles.append(intern(node.role or node.type))
-            self.previews.append(node.preview)
-            self.times.append(node.timestamp or "")
-            self.depths.append(node.depth)
-            self.children.append(node.child_count)
-            self.seqs.append(node.seq)
-            self.on_path.append(node.on_path)
-            self.gutters.append(intern(node.gutter))
-            self._label(node.id, node.label)
-            (self.branches.add if node.child_count and self.is_branch(place) else self.branches.discard)(
-                node.id
-            )
