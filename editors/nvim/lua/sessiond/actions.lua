@@ -250,7 +250,7 @@ end
 ---@param entry string
 function M.diff(id, entry)
   local view = require('sessiond.tree.view').of(0)
-  local tip = view and view.canvas.tip
+  local tip = view and view.canvas.rows.tip
   if not tip or tip.id == entry then
     show_message('Nothing to compare: this entry is the leaf.')
     return

@@ -13,7 +13,6 @@ local text = require('sessiond.text')
 ---@class sessiond.Canvas
 ---@field buffer integer
 ---@field rows sessiond.Rows
----@field tip sessiond.Row? where the visible path to the leaf ends
 ---@field follows boolean whether a cursor on the tip moves with it
 ---@field private target {id: string, cursors: table<integer, string|false>}? the entry to move cursors to when it is
 ---shown, and for each window the entry that its cursor was on; false: on none
@@ -58,7 +57,7 @@ function Canvas:cursors()
       return {
         window = window,
         row = row,
-        was_tip = row ~= nil and row == self.tip,
+        was_tip = row ~= nil and row == self.rows.tip,
         column = column,
         screen_line = vim.fn.winline(),
         empty_lines = empty_lines(),
@@ -75,16 +74,13 @@ end
 ---@return integer? place
 ---@return boolean stays whether the cursor stays on its entry
 function Canvas:place_of(cursor, before)
-  local target = self.target
+  local target, tip = self.target, self.rows.tip
   local id = cursor.row and cursor.row.id or false
   if target and target.cursors[cursor.window] == id and self.rows.places[target.id] then
     return self.rows.places[target.id], false
   end
-  local tip_place = self.tip and self.rows.places[self.tip.id]
-  if not cursor.row then
-    return tip_place, false
-  elseif cursor.was_tip and self.follows and self.tip and self.tip.id ~= cursor.row.id then
-    return tip_place, false
+  if not cursor.row or cursor.was_tip and self.follows and tip and tip.id ~= cursor.row.id then
+    return tip and self.rows.places[tip.id], false
   end
   return before:nearest_in(cursor.row, self.rows), true
 end
@@ -145,8 +141,7 @@ end
 function Canvas:show(rows, placeholder)
   local cursors, before = self:cursors(), self.rows
   self.rows = rows
-  self.tip = rows.tip
-  local lines = draw.lines(rows.list, 1, #rows.list, self.tip)
+  local lines = draw.lines(rows.list, 1, #rows.list, rows.tip)
   buffer_lines.update(self.buffer, #lines > 0 and lines or { placeholder })
   self:put_back(cursors, before)
   self:redraw_marks()
@@ -160,37 +155,22 @@ function Canvas:show_message(message)
   end
 end
 
----@private
----@param row sessiond.Row?
-function Canvas:draw_row(row)
-  local place = row and self.rows.places[row.id]
-  if row and place and self.rows.list[place] == row then
-    buffer_lines.set(self.buffer, place, place, draw.lines(self.rows.list, place, place, self.tip))
-  end
-end
-
 ---Apply what has changed.
 ---@param note sessiond.TreeChangedNote
 ---@param placeholder string shown if there are no rows
 function Canvas:apply(note, placeholder)
-  local rows, cursors, before = self.rows, self:cursors(), self.tip
+  local rows, cursors = self.rows, self:cursors()
+  local count = #rows.list
+  local first, last = rows:apply(note)
   for _, change in ipairs(note.changes) do
-    local last = #rows.list > 0 and change.place + change.removed or -1
-    rows:splice(change.place, change.removed, change.nodes)
-    local lines = draw.lines(rows.list, change.place + 1, change.place + #change.nodes)
-    buffer_lines.set(self.buffer, change.place + 1, last, #rows.list > 0 and lines or { placeholder })
+    local last_old = count > 0 and change.place + change.removed or -1 -- without rows, the line is the placeholder
+    count = count + #change.nodes - change.removed
+    local lines = draw.lines(change.nodes, 1, #change.nodes, rows.tip)
+    buffer_lines.set(self.buffer, change.place + 1, last_old, count > 0 and lines or { placeholder })
   end
-  local changed = rows:set_labels(note.labels)
-  local first, last = rows:set_path(note)
-  self.tip = rows.tip
   if first and last then
-    buffer_lines.set(self.buffer, first, last, draw.lines(rows.list, first, last, self.tip))
+    buffer_lines.set(self.buffer, first, last, draw.lines(rows.list, first, last, rows.tip))
   end
-  for _, place in ipairs(changed) do
-    self:draw_row(rows.list[place])
-  end
-  self:draw_row(before)
-  self:draw_row(self.tip)
   self:put_back(cursors, rows)
   self:redraw_marks()
 end

@@ -16,21 +16,20 @@ local rows = require('sessiond.tree.rows')
 ---@field private attempts integer responses to earlier attempts are ignored
 ---@field private anchor string? the entry around which other rows come first
 ---@field private fresh sessiond.Rows? the rows of the watch until all are there
----@field private is_closed boolean
 local Feed = {}
 Feed.__index = Feed
 
 ---@param tree sessiond.Tree
 ---@return sessiond.Feed
 function M.new(tree)
-  local self = setmetatable({ tree = tree, shows_rows = false, attempts = 0, is_closed = false }, Feed)
+  local self = setmetatable({ tree = tree, shows_rows = false, attempts = 0 }, Feed)
   client.add_listener(self)
   return self
 end
 
 ---End the watch.
 function Feed:close()
-  self.is_closed = true
+  self.attempts = self.attempts + 1
   client.remove_listener(self)
   self:unwatch()
 end
@@ -56,7 +55,7 @@ function Feed:refresh()
   self:unwatch()
   self.attempts, self.fresh = self.attempts + 1, nil
   local canvas = self.tree.canvas
-  self:watch(self.attempts, not self.shows_rows and (canvas:target_id() or self.anchor or self.tree.leaf_id) or nil)
+  self:watch(self.attempts, not self.shows_rows and (canvas:target_id() or self.anchor) or nil)
 end
 
 ---Receive other rows, first those around the cursor, or around the leaf if the cursor follows it.
@@ -70,8 +69,8 @@ end
 ---@param attempt integer
 ---@param around string? the entry around which the first rows are; nil: the leaf
 function Feed:watch(attempt, around)
-  client.request('session/watchTree', self.tree:params({ aroundId = around }), function(err, result)
-    if self.is_closed or self.attempts ~= attempt then
+  client.request('session/watchTree', self.tree:params(around), function(err, result)
+    if self.attempts ~= attempt then
       if result then
         client.request('server/unwatch', { watchId = result.watchId }, nil, true)
       end
@@ -99,7 +98,7 @@ function Feed:notified(method, note)
       self:refresh()
     end
   elseif method == 'session/treeChanged' then
-    self.tree.leaf_id, self.tree.total = note.leafId, note.entryCount
+    self.tree.total = note.entryCount
     if self.fresh then
       self:add(note)
     else
@@ -114,13 +113,11 @@ end
 ---@param note sessiond.TreeChangedNote
 function Feed:add(note)
   local fresh = self.fresh --[[@as sessiond.Rows]]
+  fresh:apply(note)
   for _, change in ipairs(note.changes) do
-    fresh:splice(change.place, change.removed, change.nodes)
     -- The lines are stored with the rows, so that showing all of them costs less.
-    draw.lines(fresh.list, change.place + 1, change.place + #change.nodes)
+    draw.lines(change.nodes --[=[@as sessiond.Row[]]=], 1, #change.nodes)
   end
-  fresh:set_labels(note.labels)
-  fresh:set_path(note)
   if note.more then
     return
   elseif #fresh.list == note.visibleCount then

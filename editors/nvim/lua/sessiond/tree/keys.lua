@@ -130,7 +130,7 @@ M.ACTIONS = {
   leaf = {
     description = 'Go to the leaf',
     run = function(view)
-      local tip = view.canvas.tip
+      local tip = view.canvas.rows.tip
       local place = tip and view.canvas.rows.places[tip.id]
       if place then
         vim.cmd("normal! m'")

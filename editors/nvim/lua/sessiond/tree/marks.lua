@@ -37,7 +37,7 @@ local function mark(buffer, line, view)
     return
   end
   local draw = require('sessiond.tree.draw')
-  local is_tip = row == view.canvas.tip
+  local is_tip = row == view.canvas.rows.tip
   local text, spans = draw.line(row, is_tip)
   for _, span in ipairs(spans) do
     api.nvim_buf_set_extmark(buffer, M.namespace, line, span[1], {

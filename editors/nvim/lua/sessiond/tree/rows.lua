@@ -61,36 +61,34 @@ function Rows:splice(place, removed, nodes)
   end
 end
 
----Set labels that changed.
----@param labels sessiond.EntryLabel[]
----@return integer[] places of the rows with these labels
-function Rows:set_labels(labels)
-  local changed = {}
-  for _, label in ipairs(labels) do
-    local row, place = self:get(label.entryId)
-    if row and place then
-      row.label, row.drawn = label.label, nil
-      changed[#changed + 1] = place
-    end
-  end
-  return changed
-end
-
----Mark the path to the leaf.
+---Apply a notification of the watch.
 ---@param note sessiond.TreeChangedNote
----@return integer? first place of the rows that were marked otherwise before
+---@return integer? first place of the rows that look different now, apart from those that were sent
 ---@return integer? last
-function Rows:set_path(note)
+function Rows:apply(note)
+  for _, change in ipairs(note.changes) do
+    self:splice(change.place, change.removed, change.nodes)
+  end
+  local labels = {}
+  for _, label in ipairs(note.labels) do
+    labels[label.entryId] = label
+  end
+  local has_labels = next(labels) ~= nil
   local stop = note.pathEnd and note.pathEnd - note.precedingCount + 1 or 0
-  self.tip = self.list[stop]
+  local tip = self.list[stop]
   local first, last
   for place, row in ipairs(self.list) do
     local on_path = row.indent == 0 and place <= stop
-    if row.onPath ~= on_path then
+    local label = has_labels and labels[row.id]
+    if row.onPath ~= on_path or label or (row == self.tip) ~= (row == tip) then
       row.onPath, row.drawn = on_path, nil
+      if label then
+        row.label = label.label
+      end
       first, last = first or place, place
     end
   end
+  self.tip = tip
   return first, last
 end
 

@@ -12,7 +12,6 @@ local text = require('sessiond.text')
 ---@field buffer integer
 ---@field canvas sessiond.Canvas
 ---@field feed sessiond.Feed
----@field leaf_id string?
 ---@field total integer entries in the session, shown or not
 ---@field filter sessiond.Filter
 ---@field query string?
@@ -91,7 +90,6 @@ function Tree:follower()
     back = function(session)
       self.note = nil
       self:set_session(session)
-      self.leaf_id = self.leaf_id or session.leafId
       self.total = session.entryCount
       self.feed:begin()
     end,
@@ -149,11 +147,10 @@ end
 -- Questions and reports of the feed -----------------------------------------------------------------------
 
 ---Return the params of `session/watchTree`. All branches are open, because the editor folds them.
----@param more table
+---@param around string? the entry around which the first rows are; nil: the leaf
 ---@return sessiond.WatchTreeParams
-function Tree:params(more)
-  local params = { sessionId = self.id, filter = self.filter, query = self.query, openAll = true }
-  return vim.tbl_extend('force', params, more)
+function Tree:params(around)
+  return { sessionId = self.id, filter = self.filter, query = self.query, openAll = true, aroundId = around }
 end
 
 ---Return the text that is shown if there are no rows.
@@ -195,27 +192,20 @@ end
 ---Read the tree again. Starts the daemon if it does not run.
 function Tree:reload()
   self.feed:refresh()
-  require('sessiond.connect').ensure(function() end)
-end
-
----@private
-function Tree:restart()
-  self.feed:restart()
-  require('sessiond.connect').ensure(function() end)
 end
 
 ---Show the rows that another filter selects. The cursor stays on its entry, or goes to the nearest shown ancestor.
 ---@param filter sessiond.Filter
 function Tree:set_filter(filter)
   self.filter = filter
-  self:restart()
+  self.feed:restart()
 end
 
 ---Show only entries that contain all of these words.
 ---@param query string? empty or nil: all entries
 function Tree:set_query(query)
   self.query = query ~= '' and query or nil
-  self:restart()
+  self.feed:restart()
 end
 
 ---Move the cursor to an entry: now, or when the entry is shown, unless the user has moved the cursor by then.
