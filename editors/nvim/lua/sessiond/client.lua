@@ -124,6 +124,14 @@ function M.call(method, params, timeout)
   return result, err
 end
 
+---End a watch of a list or of a tree, unless it has ended with the connection.
+---@param watch_id string
+function M.unwatch(watch_id)
+  if connect.state().status == 'online' then
+    M.request('server/unwatch', { watchId = watch_id }, nil, true)
+  end
+end
+
 ---@param id string
 ---@param event 'appended'|'moved'|'changed'|'reload'|'gone'|'away'|'back'
 ---@param ... any

@@ -53,7 +53,7 @@ function WatchedList:close()
   self.is_closed = true
   client.remove_listener(self)
   if self.watch_id then
-    self:unwatch(self.watch_id)
+    client.unwatch(self.watch_id)
   end
 end
 
@@ -73,14 +73,6 @@ function WatchedList:sessions()
   return sessions
 end
 
----@private
----@param watch_id string
-function WatchedList:unwatch(watch_id)
-  if require('sessiond.connect').state().status == 'online' then
-    client.request('server/unwatch', { watchId = watch_id }, nil, true)
-  end
-end
-
 ---Watch after the known position.
 ---@private
 ---@param automatic boolean whether the plugin sends the request by itself, after a reconnection
@@ -90,7 +82,7 @@ function WatchedList:watch(automatic)
   self.watch_id, self.queued = nil, nil
   client.request('server/watch', { filter = self.filter, after = self.position }, function(err, result)
     if self.is_closed and result then
-      self:unwatch(result.watchId)
+      client.unwatch(result.watchId)
     end
     if self.is_closed or self.attempts ~= attempt then
       return

@@ -36,10 +36,9 @@ end
 
 ---@private
 function Feed:unwatch()
-  local watch_id = self.watch_id
-  self.watch_id = nil
-  if watch_id and require('sessiond.connect').state().status == 'online' then
-    client.request('server/unwatch', { watchId = watch_id }, nil, true)
+  if self.watch_id then
+    client.unwatch(self.watch_id)
+    self.watch_id = nil
   end
 end
 
@@ -72,7 +71,7 @@ function Feed:watch(attempt, around)
   client.request('session/watchTree', self.tree:params(around), function(err, result)
     if self.attempts ~= attempt then
       if result then
-        client.request('server/unwatch', { watchId = result.watchId }, nil, true)
+        client.unwatch(result.watchId)
       end
     elseif not err then
       self.watch_id, self.anchor, self.fresh = result.watchId, nil, rows.new()
