@@ -3,7 +3,7 @@
 // The daemon sends the rows, and then what changes. For other rows (after a change of the filter, around an entry that
 // is looked for, for a branch that is opened or folded, for more rows), another watch begins. The former rows stay
 // until all of its rows are there.
-import { type DaemonError, daemonError } from "../daemon/errors.ts";
+import { daemonError } from "../daemon/errors.ts";
 import type {
   Filter,
   TreeChangedNote,
@@ -60,8 +60,8 @@ export class TreeModel {
   #watchId: string | undefined;
   /** The rows of the watch. */
   #received = Rows.none;
-  /** Calls for the notifications that arrived before the id of the watch was known. */
-  #early: (() => void)[] = [];
+  /** The notifications that arrived before the id of the watch was known. */
+  #early: (TreeChangedNote | TreeLapsedNote)[] = [];
   #disposed = false;
 
   /** `onChange` is called after every change. */
@@ -188,23 +188,18 @@ export class TreeModel {
       try {
         this.#watchId = (await this.#requests.watch(this.#params(range))).watchId;
       } catch (thrown) {
-        if (!this.#isOutdated) {
-          this.#refused(daemonError(thrown), range);
+        const { kind, message } = daemonError(thrown);
+        if (!this.#isOutdated && kind === "entryNotFound" && range.aroundId !== null) {
+          void this.#show({ ...range, aroundId: null });
+        } else if (!this.#isOutdated) {
+          this.#failed(message);
         }
       }
       this.#isAsking = false;
       if (this.#isOutdated || this.#disposed) {
         this.#unwatch();
       }
-      this.#early.splice(0).forEach((handle) => handle());
-    }
-  }
-
-  #refused(error: DaemonError, range: Range): void {
-    if (error.kind === "entryNotFound" && range.aroundId !== null) {
-      void this.#show({ ...range, aroundId: null });
-    } else {
-      this.#failed(error.message);
+      this.#early.splice(0).forEach((note) => this.received(note));
     }
   }
 
@@ -223,24 +218,19 @@ export class TreeModel {
     }
   }
 
-  /** Handle `session/treeChanged`. */
-  changed(note: TreeChangedNote): void {
+  /** Handle `session/treeChanged` or `session/treeLapsed`. */
+  received(note: TreeChangedNote | TreeLapsedNote): void {
     if (this.#isAsking) {
-      this.#early.push(() => this.changed(note));
-    } else if (note.watchId === this.#watchId) {
+      this.#early.push(note);
+    } else if (note.watchId !== this.#watchId) {
+      return;
+    } else if ("changes" in note) {
       this.leafId = note.leafId;
       this.#received = this.#received.with(note);
       if (!note.more) {
         this.#shown();
       }
-    }
-  }
-
-  /** Handle `session/treeLapsed`. */
-  lapsed(note: TreeLapsedNote): void {
-    if (this.#isAsking) {
-      this.#early.push(() => this.lapsed(note));
-    } else if (note.watchId === this.#watchId) {
+    } else {
       this.#watchId = undefined;
       if (note.reason === "unreadable") {
         this.#failed(note.message);

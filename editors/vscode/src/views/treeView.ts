@@ -49,8 +49,8 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       current.onDidOpen((session) => this.#sessionOpened(session)),
       current.onDidChange(() => this.#updateTexts()),
       daemon.onDidChangeState(() => this.#updateTexts()),
-      daemon.onNotification("session/treeChanged", (note) => this.#model?.changed(note)),
-      daemon.onNotification("session/treeLapsed", (note) => this.#model?.lapsed(note)),
+      daemon.onNotification("session/treeChanged", (note) => this.#model?.received(note)),
+      daemon.onNotification("session/treeLapsed", (note) => this.#model?.received(note)),
       this.#view.onDidChangeVisibility(({ visible }) => visible && this.#followLeaf()),
       this.#view.onDidCollapseElement(({ element }) => this.#collapsed(element)),
     ];
@@ -242,21 +242,26 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
       return;
     }
     const configured = vscode.workspace.getConfiguration("sessiond").get<Filter>("tree.filter", "default");
-    this.#model?.dispose();
-    this.#elements.clear();
-    this.#revealedTip = undefined;
-    this.#model = new TreeModel(
+    const model = new TreeModel(
       session,
       { filter: FILTERS.includes(configured) ? configured : "default", query: "" },
       {
         watch: (params) => this.#daemon.request("session/watchTree", params),
         unwatch: (params) => this.#daemon.request("server/unwatch", params),
       },
-      (model) => this.#modelChanged(model),
+      (changed) => this.#modelChanged(changed),
     );
+    this.#replaceModel(model);
+    void model.load();
+  }
+
+  #replaceModel(model: TreeModel | undefined): void {
+    this.#model?.dispose();
+    this.#model = model;
+    this.#elements.clear();
     this.#rendered = Rows.none;
+    this.#revealedTip = undefined;
     this.#changed.fire(undefined);
-    void this.#model.load();
   }
 
   #modelChanged(model: TreeModel): void {
@@ -326,11 +331,7 @@ export class TreeView implements vscode.TreeDataProvider<Element>, vscode.Dispos
     const { shown } = this.#current;
     const model = shown.kind === "session" ? this.#model : undefined;
     if (shown.kind !== "session" && this.#model !== undefined) {
-      this.#model.dispose();
-      this.#model = undefined;
-      this.#elements.clear();
-      this.#rendered = Rows.none;
-      this.#changed.fire(undefined);
+      this.#replaceModel(undefined);
     }
     this.#view.description =
       shown.kind !== "session"

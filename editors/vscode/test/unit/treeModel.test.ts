@@ -308,7 +308,7 @@ function answered() {
 test("notifications may arrive before the response", async () => {
   const { model, answers, ids } = answered();
   const loading = model.load();
-  model.changed(note("w1", "a"));
+  model.received(note("w1", "a"));
   assert.deepEqual(ids(), []);
   answers[0]!("w1");
   await loading;
@@ -322,12 +322,12 @@ test("rows are shown when those in between are there, and those of an ended watc
   answers[0]!("w1");
   await until("the second watch is requested", () => answers.length === 2);
   assert.deepEqual(ended, ["w1"]);
-  model.changed(note("w1", "a"));
+  model.received(note("w1", "a"));
   answers[1]!("w2");
   await new Promise(setImmediate);
-  model.changed(note("w2", "b", true));
+  model.received(note("w2", "b", true));
   assert.deepEqual(ids(), []);
-  model.changed({ ...note("w2", "c"), visibleCount: 2 });
+  model.received({ ...note("w2", "c"), visibleCount: 2 });
   await Promise.all([first, second]);
   assert.deepEqual(ids(), ["c", "b"]);
 });
@@ -337,7 +337,7 @@ test("a refused watch reports the error, and the former rows stay", async () => 
   const loading = model.load();
   answers[0]!("w1");
   await new Promise(setImmediate);
-  model.changed(note("w1", "a"));
+  model.received(note("w1", "a"));
   await loading;
   const again = model.refresh();
   answers[1]!(Object.assign(new Error("busy"), { code: -32000 }));
@@ -350,10 +350,10 @@ test("a watch that has lapsed begins again, unless the session cannot be read", 
   void model.load();
   answers[0]!("w1");
   await new Promise(setImmediate);
-  model.lapsed({ watchId: "w1", reason: "outOfSight", message: "" });
+  model.received({ watchId: "w1", reason: "outOfSight", message: "" });
   answers[1]!("w2");
   await new Promise(setImmediate);
-  model.lapsed({ watchId: "w2", reason: "unreadable", message: "It cannot be read." });
+  model.received({ watchId: "w2", reason: "unreadable", message: "It cannot be read." });
   assert.deepEqual([answers.length, ended, model.state], [2, [], { kind: "failed", message: "It cannot be read." }]);
 });
 
@@ -362,8 +362,8 @@ test("the rows of a deleted session stay, and are not watched again", async () =
   void model.load();
   answers[0]!("w1");
   await new Promise(setImmediate);
-  model.changed(note("w1", "a"));
-  model.lapsed({ watchId: "w1", reason: "deleted", message: "" });
+  model.received(note("w1", "a"));
+  model.received({ watchId: "w1", reason: "deleted", message: "" });
   assert.deepEqual([answers.length, ids(), model.state], [1, ["a"], { kind: "loaded" }]);
 });
 

@@ -59,9 +59,9 @@ export class WatchedTree {
       if (note.sessionId === this.sessionId) {
         this.#seq = note.more ? this.#seq : note.seq;
       }
-      this.model?.changed(note);
+      this.model?.received(note);
     });
-    connection.onNotification("session/treeLapsed", (note: TreeLapsedNote) => this.model?.lapsed(note));
+    connection.onNotification("session/treeLapsed", (note: TreeLapsedNote) => this.model?.received(note));
   }
 
   /** Show the tree. */
