@@ -68,8 +68,8 @@ def test_appends_forks_and_labels_of_one_client_appear_in_all(shell: Shell, stor
             nvim.command(f"Sessiond tree {again}")
         all_see(shell, again, left, right, text="[the cause]")
         right.command("Sessiond branch " + story.why)
-        right.until("require('sessiond.tree.view').of(0).canvas.tip.id == ...", story.why)
-        left.until("require('sessiond.tree.view').of(0).canvas.tip.id == ...", story.why)
+        right.until("require('sessiond.tree.view').of(0).canvas.rows.tip.id == ...", story.why)
+        left.until("require('sessiond.tree.view').of(0).canvas.rows.tip.id == ...", story.why)
 
 
 def test_all_clients_resume_after_the_daemon_was_killed(shell: Shell, story: Story) -> None:
