@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sessiond.client.receiver import NotificationParams
+from sessiond.protocol import types as t
 from support.browsing import SESSION, STORY, a_desk, a_screen_of, said
 from support.daemons import assistant, user
 from support.waiting import until
@@ -94,6 +96,33 @@ async def test_entries_that_arrive_in_several_notifications_are_counted() -> Non
         await screen.keys("g", "g")
         await desk.append(*[said(f"e{number}", 7, user("more")) for number in range(1_200)])
         await screen.see("1,200 new ↓")
+
+
+async def test_the_former_rows_are_drawn_until_all_of_several_notifications_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with a_desk(*STORY) as desk:
+        for name in "ef":
+            rows = [said(f"{name}{number}", 7, user("more")) for number in range(1_200)]
+            await desk.append(*rows, parentId="a1")
+        async with a_screen_of(desk) as screen:
+            view, received = screen.browser.view, screen.browser.received
+            drawn = []
+
+            def received_and_drawn(note: NotificationParams) -> None:
+                received(note)
+                if isinstance(note, t.TreeChangedNote) and note.more:
+                    drawn.append([view.render_line(line).text.rstrip() for line in range(view.size.height)])
+                    view.step(-1)
+
+            await screen.at("f1199")
+            monkeypatch.setattr(screen.browser, "received", received_and_drawn)
+            await screen.keys("k")
+            before = [view.render_line(line).text.rstrip() for line in range(view.size.height)]
+            await desk.peer.call("session/branch", sessionId=SESSION, entryId="e1199")
+            await until(lambda: view.rows.ids[-1] == "e1199")
+            assert drawn[0] == before
+            await screen.at(f"f{1198 - len(drawn)}")
 
 
 async def test_a_branch_that_others_make_is_drawn_as_one() -> None:

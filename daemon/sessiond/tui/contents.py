@@ -147,7 +147,10 @@ class Contents:
             self.refresh()
 
     def _apply(self, note: t.TreeChangedNote) -> None:
-        rows, whole = self._received, self._whole
+        whole = self._whole
+        if self._received is self.rows and (note.more or (note.preceding_count and whole is not None)):
+            self._received = self.rows.copy()  # more rows follow; the screen shows the old ones until then
+        rows = self._received
         rows.apply(note)
         self.leaf_id = note.leaf_id
         self.loading = len(rows) if note.more or not rows.is_whole else 0

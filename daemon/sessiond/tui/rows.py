@@ -6,6 +6,7 @@ daemon sent it. The parents of rows follow from the depths.
 
 from array import array
 from collections.abc import Callable, Sequence
+from copy import copy
 from sys import intern
 
 from sessiond.protocol import types as t
@@ -39,6 +40,12 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def copy(self) -> "Rows":
+        """Return other rows that are equal."""
+        other = Rows()
+        other.__dict__ = {name: copy(value) for name, value in vars(self).items()}
+        return other
 
     @property
     def is_whole(self) -> bool:
