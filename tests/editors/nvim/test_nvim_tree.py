@@ -418,6 +418,22 @@ def test_changes_are_shown_after_the_other_rows(teller: Teller, tmp_path: Path) 
         assert "○" in sign
 
 
+def test_the_cursor_stays_on_its_entry_when_all_rows_come_in_several_notifications(
+    teller: Teller, tmp_path: Path
+) -> None:
+    parents: list[int | None] = [None, *range(1200), 0, *range(1201, 2400)]
+    write_session(tmp_path / "long.jsonl", "atlas-long", parents)
+    with a_neovim(teller.locations, teller.folder) as nvim:
+        nvim.command(f"Sessiond open {tmp_path / 'long.jsonl'}")
+        nvim.see("entry 2400", "◀ leaf")
+        nvim.until("vim.api.nvim_buf_line_count(0) == 2401")
+        nvim.keys("gg/entry 2200$<CR>")
+        nvim.until("vim.api.nvim_get_current_line():find('entry 2200') ~= nil")
+        teller.branch("atlas-long", "e1200")
+        nvim.until("vim.api.nvim_buf_get_lines(0, -2, -1, false)[1]:find('entry 1200') ~= nil")
+        assert nvim.lua("return vim.api.nvim_get_current_line()").endswith("entry 2200")
+
+
 def test_a_changed_tree_is_drawn_like_one_that_is_read_again(teller: Teller, tmp_path: Path) -> None:
     random = Random(19)
     # Mostly a chain, with branches from the last entries, from any entry, and several roots.

@@ -98,6 +98,9 @@ function Feed:notified(method, note)
     end
   elseif method == 'session/treeChanged' then
     self.tree.total = note.entryCount
+    if not self.fresh and (note.more or note.precedingCount > 0) then
+      self.fresh = self.tree.canvas.rows:copy() -- more rows follow: shown with them, so that cursors find their entries
+    end
     if self.fresh then
       self:add(note)
     else
