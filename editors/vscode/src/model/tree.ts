@@ -104,10 +104,14 @@ export class TreeModel {
     return this.#show({ aroundId, limit: this.#pageSize });
   }
 
-  /** Watch the loaded rows again, for example on another connection; those up to the leaf if its row is loaded. */
+  /**
+   * Watch the rows that are loaded, or that are to be, again, for example on another connection; those up to the leaf
+   * if its row is loaded.
+   */
   refresh(): Promise<void> {
     const limit = Math.max(this.rows.list.length, this.#pageSize);
-    return this.rows.tip === undefined ? this.#showAgain() : this.#show({ aroundId: null, limit });
+    const isAtLeaf = this.#range === undefined && this.rows.tip !== undefined;
+    return isAtLeaf ? this.#show({ aroundId: null, limit }) : this.#showAgain();
   }
 
   /** Load the rows after the last one. */
@@ -234,8 +238,10 @@ export class TreeModel {
       this.#watchId = undefined;
       if (note.reason === "unreadable") {
         this.#failed(note.message);
+      } else if (note.reason === "outOfSight" && this.rows.tip !== undefined) {
+        void this.load(); // not all of them, because there may be too many
       } else if (note.reason !== "deleted") { // `session/deleted` says that
-        void this.load();
+        void this.refresh();
       }
     }
   }
@@ -248,16 +254,17 @@ export class TreeModel {
       }
     }
     this.state = { kind: "loaded" };
-    this.#onChange(this);
     this.#settle();
+    this.#onChange(this);
   }
 
   #failed(message: string): void {
     this.state = { kind: "failed", message };
-    this.#onChange(this);
     this.#settle();
+    this.#onChange(this);
   }
 
+  /** The range is shown, or that has failed. `onChange` is called after that, because it may want another one. */
   #settle(): void {
     this.#range = undefined;
     this.#waiting.splice(0).forEach((resolve) => resolve());

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { beginsBranch, type Rows } from "../../src/model/rows.ts";
 import { TreeModel } from "../../src/model/tree.ts";
-import type { TreeChangedNote, TreeNode } from "../../src/protocol.ts";
+import type { TreeChangedNote, TreeNode, WatchTreeParams } from "../../src/protocol.ts";
 import { type Connected, Home } from "./support/daemons.ts";
 import { randomIntegers } from "./support/randomIntegers.ts";
 import { until } from "./support/until.ts";
@@ -292,17 +292,20 @@ function note(watchId: string, id: string, more = false): TreeChangedNote {
 }
 
 /** A model whose requests are answered by the test. */
-function answered() {
+function answered(onChange: (model: TreeModel) => void = () => undefined) {
   const answers: ((answer: string | Error) => void)[] = [];
   const ended: string[] = [];
-  const watch = () =>
-    new Promise<{ watchId: string }>((resolve, reject) =>
+  const asked: WatchTreeParams[] = [];
+  const watch = (params: WatchTreeParams) => {
+    asked.push(params);
+    return new Promise<{ watchId: string }>((resolve, reject) =>
       answers.push((answer) => (typeof answer === "string" ? resolve({ watchId: answer }) : reject(answer))),
     );
+  };
   const unwatch = ({ watchId }: { watchId: string }) => Promise.resolve(ended.push(watchId));
   const session = { sessionId: "s", leafId: null };
-  const model = new TreeModel(session, { filter: "default", query: "" }, { watch, unwatch }, () => undefined);
-  return { model, answers, ended, ids: () => model.rows.list.map((row) => row.id) };
+  const model = new TreeModel(session, { filter: "default", query: "" }, { watch, unwatch }, onChange);
+  return { model, asked, answers, ended, ids: () => model.rows.list.map((row) => row.id) };
 }
 
 test("notifications may arrive before the response", async () => {
@@ -355,6 +358,49 @@ test("a watch that has lapsed begins again, unless the session cannot be read", 
   await new Promise(setImmediate);
   model.received({ watchId: "w2", reason: "unreadable", message: "It cannot be read." });
   assert.deepEqual([answers.length, ended, model.state], [2, [], { kind: "failed", message: "It cannot be read." }]);
+});
+
+test("rows apart from the leaf are watched again after a lapse", async () => {
+  for (const reason of ["closed", "otherLog", "outOfSight"] as const) {
+    const { model, asked, answers } = answered();
+    void model.load("a");
+    answers[0]!("w1");
+    await new Promise(setImmediate);
+    model.received({ ...note("w1", "a"), leafId: "z", visibleCount: 2000, precedingCount: 100, pathEnd: 1999 });
+    model.received({ watchId: "w1", reason, message: "" });
+    assert.equal(asked[1]!.aroundId, "a", reason);
+  }
+});
+
+test("as many rows up to the leaf are watched again after a session was closed", async () => {
+  const { model, asked, answers } = answered();
+  void model.load();
+  answers[0]!("w1");
+  await new Promise(setImmediate);
+  const nodes = Array.from({ length: 700 }, (_, number) => node(`e${number}`));
+  const changes = [{ place: 0, removed: 0, nodes }];
+  model.received({ ...note("w1", "e699"), changes, visibleCount: 700, pathEnd: 699 });
+  model.received({ watchId: "w1", reason: "closed", message: "" });
+  assert.deepEqual([asked[1]!.aroundId, asked[1]!.limit], [null, 700]);
+});
+
+test("rows that are wanted when others are shown come next", async () => {
+  let isWanted = true;
+  const { model, asked, answers } = answered((changed) => {
+    if (isWanted && changed.rows.list.length > 0) {
+      isWanted = false;
+      void changed.load("b"); // as the view does if the leaf is not among the rows
+    }
+  });
+  const loading = model.load("a");
+  answers[0]!("w1");
+  await new Promise(setImmediate);
+  model.received({ ...note("w1", "a"), pathEnd: null });
+  await loading;
+  void model.refresh();
+  answers[1]!("w2");
+  await until("the rows are watched again", () => asked.length === 3);
+  assert.deepEqual(asked.map((params) => params.aroundId), ["a", "b", "b"]);
 });
 
 test("the rows of a deleted session stay, and are not watched again", async () => {
