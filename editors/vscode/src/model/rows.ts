@@ -79,10 +79,10 @@ export class Rows {
   }
 
   /**
-   * Return the params of a watch that begins with these rows, also if other branches are open: a row near the middle,
-   * and twice the number of rows from there to the farther end.
+   * Return the params of a watch that begins with the first of these rows and shows all of them, also if other branches
+   * are open: at least `least` rows if enough follow.
    */
-  range(isOpen: (id: string) => boolean): { aroundId: string | null; limit: number } {
+  range(isOpen: (id: string) => boolean, least: number): { aroundId: string | null; limit: number } {
     const places: [string, number][] = [];
     let count = 0;
     let folded = Infinity; // the indentation of the branch that will be folded
@@ -95,8 +95,16 @@ export class Rows {
       places.push([row.id, count]);
       count += 1 + (folded === Infinity ? row.hiddenCount : 0);
     }
-    const [aroundId, place] = places.find((each) => 2 * each[1] >= count) ?? places.at(-1) ?? [null, 0];
-    return { aroundId, limit: 2 * Math.max(place, count - place) };
+    const last = places.at(-1);
+    if (last === undefined) {
+      return { aroundId: null, limit: least };
+    }
+    // The daemon sends the rows around one in the middle; if too few follow, the last rows of the view.
+    const all = count + this.later;
+    const wanted = Math.min(Math.max(count, least), all);
+    const [aroundId, place] = places.find((each) => 2 * each[1] + 1 >= wanted) ?? last;
+    const limit = Math.min(Math.max(2 * place, wanted), 2 * place + 1);
+    return limit <= all ? { aroundId, limit } : { aroundId: last[0], limit: all };
   }
 }
 

@@ -162,9 +162,9 @@ export class TreeModel {
 
   /** Show the loaded rows again, with the branches that are open now; of too many rows, those around `mainId`. */
   #showAgain(mainId?: string): Promise<void> {
-    const { aroundId, limit } = this.rows.range((id) => this.opensAll || this.#openIds.has(id));
+    const { aroundId, limit } = this.rows.range((id) => this.opensAll || this.#openIds.has(id), this.#pageSize);
     const around = limit > MAX_ROWS && mainId !== undefined ? mainId : aroundId;
-    return this.#show(this.#range ?? { aroundId: around, limit: Math.max(limit, this.#pageSize) });
+    return this.#show(this.#range ?? { aroundId: around, limit });
   }
 
   #show(range: Range): Promise<void> {

@@ -207,6 +207,29 @@ test("the first row of a long session stays when a branch is opened", async () =
   assert.equal(model.rows.list[0]?.id, "e189");
 });
 
+test("the first row stays when branches of any length are opened and folded near the leaf", async () => {
+  const random = randomIntegers(3);
+  const tree = await long(200);
+  for (const [number, length] of [240, 1, 7, 120, 60].entries()) {
+    const rows = Array.from({ length }, (_, index) => user(`b${number}-${index}`));
+    await tree.append(rows, { parentId: `e${175 + 5 * number}` });
+  }
+  await tree.request("session/branch", { entryId: "e199" });
+  const model = await tree.show(30);
+  const first = model.rows.list[0]!.id;
+  for (let step = 0; step < 20; step++) {
+    const branches = model.rows.list.filter((row) => beginsBranch(row) && row.childCount > 0);
+    const { id, hiddenCount } = branches[random(branches.length)]!;
+    if (hiddenCount > 0) {
+      await model.openBranch(id);
+    } else {
+      model.closeBranch(id);
+      await until("it is folded", () => (model.rows.get(id)?.hiddenCount ?? 0) > 0);
+    }
+    assert.deepEqual([model.rows.list[0]!.id, model.rows.tip?.id], [first, "e199"], `step ${step}: ${id}`);
+  }
+});
+
 test("of a branch with too many rows, the first ones are shown", async () => {
   const tree = await long(10_000);
   await tree.append(Array.from({ length: 2000 }, (_, number) => user(`f${number}`)));
