@@ -80,7 +80,7 @@ export class Rows {
 
   /**
    * Return the params of a watch that begins with the first of these rows and shows all of them, also if other branches
-   * are open: at least `least` rows if enough follow.
+   * are open: at least `least` rows if enough follow. If these are few, rows before the first one come, too.
    */
   range(isOpen: (id: string) => boolean, least: number): { aroundId: string | null; limit: number } {
     const places: [string, number][] = [];
@@ -104,7 +104,8 @@ export class Rows {
     const wanted = Math.min(Math.max(count, least), all);
     const [aroundId, place] = places.find((each) => 2 * each[1] + 1 >= wanted) ?? last;
     const limit = Math.min(Math.max(2 * place, wanted), 2 * place + 1);
-    return limit <= all ? { aroundId, limit } : { aroundId: last[0], limit: all };
+    const found = limit <= all ? { aroundId, limit } : { aroundId: last[0], limit: all };
+    return 2 * found.limit < least ? { ...found, limit: least } : found;
   }
 }
 

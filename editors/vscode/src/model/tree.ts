@@ -114,20 +114,19 @@ export class TreeModel {
     return isAtLeaf ? this.#show({ aroundId: null, limit }) : this.#showAgain();
   }
 
-  /** Load the rows after the last one. */
-  loadLater(): Promise<void> {
-    return this.#loadMore(this.rows.later > 0 ? this.rows.list.at(-1)?.id : undefined);
+  /** Load two pages of rows after the last one, if as many are loaded. The first row stays. */
+  async loadLater(): Promise<void> {
+    const { list, later } = this.rows;
+    if (later > 0) {
+      await this.#show(this.#loadedRange(list.length + 2 * this.#pageSize, list.at(-1)?.id));
+    }
   }
 
-  /** Load the rows before the first one. */
-  loadEarlier(): Promise<void> {
-    return this.#loadMore(this.rows.before > 0 ? this.rows.list[0]?.id : undefined);
-  }
-
-  /** Show as many rows on each side of the first or last row as were loaded, and at least two pages. */
-  async #loadMore(aroundId: string | undefined): Promise<void> {
-    if (aroundId !== undefined) {
-      await this.#show({ aroundId, limit: 2 * Math.max(this.rows.list.length, 2 * this.#pageSize) });
+  /** Load as many rows before the first one as are loaded, and at least two pages. */
+  async loadEarlier(): Promise<void> {
+    const [first] = this.rows.list;
+    if (first !== undefined && this.rows.before > 0) {
+      await this.#show({ aroundId: first.id, limit: 2 * Math.max(this.rows.list.length, 2 * this.#pageSize) });
     }
   }
 
@@ -162,9 +161,13 @@ export class TreeModel {
 
   /** Show the loaded rows again, with the branches that are open now; of too many rows, those around `mainId`. */
   #showAgain(mainId?: string): Promise<void> {
-    const { aroundId, limit } = this.rows.range((id) => this.opensAll || this.#openIds.has(id), this.#pageSize);
-    const around = limit > MAX_ROWS && mainId !== undefined ? mainId : aroundId;
-    return this.#show(this.#range ?? { aroundId: around, limit });
+    return this.#show(this.#range ?? this.#loadedRange(this.#pageSize, mainId));
+  }
+
+  /** The range of at least so many rows from the first loaded one on; of too many, those around `mainId`. */
+  #loadedRange(least: number, mainId?: string): Range {
+    const range = this.rows.range((id) => this.opensAll || this.#openIds.has(id), least);
+    return range.limit > MAX_ROWS && mainId !== undefined ? { ...range, aroundId: mainId } : range;
   }
 
   #show(range: Range): Promise<void> {
