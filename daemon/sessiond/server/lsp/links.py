@@ -56,10 +56,10 @@ def _header_link(document: Document, target: str) -> list[DocumentLink]:
 
 def _blob_links(document: Document, place: SessionBlobs) -> Steps[list[DocumentLink]]:
     found: list[DocumentLink] = []
-    tree, log = document.tree, document.session.log
-    for batch in steps.batches(tree, range(1, document.rows)):
+    for batch in steps.batches(document.tree, range(1, document.rows)):
+        tree = document.tree  # a move replaces it between two steps
         begin = tree.span(batch[0])[0]
-        block = log.read(begin, tree.span(batch[-1])[1])
+        block = document.session.read_bytes(begin, tree.span(batch[-1])[1])
         starts = [tree.span(row)[0] - begin for row in batch] if _PREFIX in block else []
         offset = block.find(_PREFIX) if starts else -1
         while offset >= 0 and len(found) < MAX_LINKS:
