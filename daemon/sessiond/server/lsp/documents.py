@@ -57,11 +57,15 @@ class Document:
     ) -> None:
         self.uri = uri
         self.session = session
-        self.tree = session.tree
         self.path = path
         """The file that the editor shows. None if the text differs from the file."""
         self.encoding = encoding
         self._text = text
+
+    @property
+    def tree(self) -> Tree:
+        """The tree of the log. A rewrite replaces it by one with the same rows, also during the request."""
+        return self.session.tree
 
     @property
     def session_id(self) -> str:
