@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from sessiond.hub.errors import NotInTrash, SessionNotFound, SessionTrashed
 from sessiond.hub.execution.slices import run_in_slices
@@ -24,6 +24,8 @@ from sessiond.session.union.line_keys import key_page, tag_rows
 from sessiond.session.union.whole_log import WholeLog, whole_log
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound
+
+T = TypeVar("T")
 
 _STEP_BYTES: Final = 128 * 1024
 
@@ -127,10 +129,9 @@ class StoredLineReader:
 
     async def ids(self, params: t.SyncIdsParams) -> t.SyncIdsResult:
         """Return a page of ids, parents and hashes. Raises as `lines_of` does."""
-        while True:
-            with contextlib.suppress(LogRewritten):
-                async with self.lines_of(params.session_id, params.trash_id) as stored:
-                    return await run_in_slices(_ids(stored, params.after, params.limit))
+        return await self._in_steps(
+            params.session_id, params.trash_id, lambda stored: _ids(stored, params.after, params.limit)
+        )
 
     async def page(self, params: t.SyncLinesParams) -> t.SyncLinesResult:
         """Return a page of lines. Raises as `lines_of` does."""
@@ -138,11 +139,20 @@ class StoredLineReader:
             whole = await self._whole_file(params.session_id, params.limit_bytes)
             if whole is not None:
                 return t.SyncLinesResult(head=whole.head, lines=whole.lines, next_after=None)
+        return await self._in_steps(
+            params.session_id,
+            params.trash_id,
+            lambda stored: _page(stored, _rows(stored.tree, params), params.limit_bytes),
+        )
+
+    async def _in_steps(
+        self, session_id: str, trash_id: str | None, work: Callable[[StoredLines], Steps[T]]
+    ) -> T:
+        """Do work on the lines of a session in steps, and begin again if the session is rewritten meanwhile."""
         while True:
             with contextlib.suppress(LogRewritten):
-                async with self.lines_of(params.session_id, params.trash_id) as stored:
-                    rows = _rows(stored.tree, params)
-                    return await run_in_slices(_page(stored, rows, params.limit_bytes))
+                async with self.lines_of(session_id, trash_id) as stored:
+                    return await run_in_slices(work(stored))
 
 
 def _rows(tree: Tree, params: t.SyncLinesParams) -> Sequence[int]:
