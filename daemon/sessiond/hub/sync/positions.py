@@ -90,6 +90,9 @@ class Positions:
         stored = await self._files.list()
         in_trash = [trashed for trashed in await self._trash.list() if trashed.store is self._files]
         opened = {live.log.ref: live for live in self._sessions.all() if not live.ephemeral}
+        unlisted = opened.keys() - {log.ref for log in stored}
+        if unlisted and not leave_out_gone:  # they moved into a folder that had been listed already
+            raise LogNotFound(min(unlisted))
         found = await self._all_stored(stored, opened, known, leave_out_gone=leave_out_gone)
         trashed = await asyncio.gather(*(self._trashed(deleted, known) for deleted in in_trash))
         new = {result.ref: result for result in (*found, *trashed) if result is not None}
