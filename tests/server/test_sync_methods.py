@@ -5,12 +5,14 @@ import contextlib
 import errno
 import json  # noqa: TID251 - the tests' own reader is not the daemon's
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sessiond.store.files.store import FileStore
+from sessiond.store.records import Stored
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.disk import Disk
 
@@ -325,6 +327,49 @@ async def test_lines_that_are_read_while_their_session_moves_are_those_of_its_lo
             asked = peer.send(read, **about)
             await mover.call("session/move", sessionId=session_id, cwd="/work/" + "p" * length)
             assert _without_folder(await asked) == undisturbed
+
+
+async def test_the_other_sessions_are_read_once_if_one_is_gone_after_the_listing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path) as before:
+        writer = await before.attach()
+        kept, gone = [await talked(writer) for _ in range(2)]
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        scan, scanned = FileStore.scan, list[str]()
+
+        def removed_or_scanned(store: FileStore, ref: str, start: int = 0) -> Iterator[bytes]:
+            scanned.append(ref)
+            if gone in ref:
+                Path(ref).unlink()
+            return scan(store, ref, start)
+
+        monkeypatch.setattr(FileStore, "scan", removed_or_scanned)
+        assert list(await positions(peer)) == [kept]
+        assert sum(kept in ref for ref in scanned) == 1
+        assert list(await positions(peer)) == [kept]
+        assert sum(kept in ref for ref in scanned) == 1
+
+
+async def test_sessions_are_listed_once_while_one_outside_of_the_folder_is_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        kept = await talked(peer)
+        outside = tmp_path / "outside.jsonl"
+        outside.write_bytes(daemon.files()[0].read_bytes().replace(kept.encode(), b"outside-1"))
+        await peer.call("session/open", path=str(outside))
+        listed, count = FileStore.list, list[int]()
+
+        async def listed_and_counted(store: FileStore) -> list[Stored]:
+            count.append(1)
+            return await listed(store)
+
+        monkeypatch.setattr(FileStore, "list", listed_and_counted)
+        assert list(await positions(peer)) == [kept]
+        assert len(count) == 1
 
 
 def _without_folder(result: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,10 +87,11 @@ class Positions:
         return await self._read(known, leave_out_gone=True)
 
     async def _read(self, known: dict[str, RecordedPosition], *, leave_out_gone: bool) -> StoredSessions:
+        before = {live.log.ref for live in self._sessions.all()}
         stored = await self._files.list()
         in_trash = [trashed for trashed in await self._trash.list() if trashed.store is self._files]
         opened = {live.log.ref: live for live in self._sessions.all() if not live.ephemeral}
-        unlisted = opened.keys() - {log.ref for log in stored}
+        unlisted = opened.keys() - before - {log.ref for log in stored}
         if unlisted and not leave_out_gone:  # they moved into a folder that had been listed already
             raise LogNotFound(min(unlisted))
         found = await self._all_stored(stored, opened, known, leave_out_gone=leave_out_gone)
@@ -128,13 +129,14 @@ class Positions:
         self,
         stored: Sequence[Stored],
         opened: Mapping[str, LiveSession],
-        known: Mapping[str, RecordedPosition],
+        known: dict[str, RecordedPosition],
         *,
         leave_out_gone: bool,
     ) -> "list[_Read | None]":
         """Return the positions of logs in their order. Most are recorded, and need no task.
 
-        Raises `LogNotFound` for a log that is not there, unless such logs are left out.
+        Raises `LogNotFound` for a log that is not there, unless such logs are left out. The others are recorded then,
+        so that they are not read again.
         """
         found: list[_Read | None] = []
         unknown: list[int] = []
@@ -153,11 +155,19 @@ class Positions:
             *(self._stored(stored[place], opened.get(stored[place].ref)) for place in unknown),
             return_exceptions=True,
         )
+        gone: LogNotFound | None = None
         for place, position in zip(unknown, read, strict=True):
-            if not isinstance(position, BaseException):
-                found[place] = position
-            elif not leave_out_gone or not isinstance(position, LogNotFound):
+            if isinstance(position, LogNotFound):
+                gone = position
+            elif isinstance(position, BaseException):
                 raise position
+            else:
+                found[place] = position
+        if gone is not None and not leave_out_gone:
+            new = _to_record(found)
+            await asyncio.to_thread(self._records.put_positions, new, ())
+            known.update(new)
+            raise gone
         return found
 
     async def _stored(self, stored: Stored, live: LiveSession | None) -> "_Read | None":
@@ -206,11 +216,8 @@ class Positions:
             known.update(added)
 
     async def _remember(self, known: dict[str, RecordedPosition], read: dict[str, "_Read"]) -> None:
-        new = {
-            ref: result.recorded for ref, result in read.items() if result.is_new and result.recorded.stamp
-        }
         gone = known.keys() - read.keys()
-        await asyncio.to_thread(self._records.put_positions, new, gone)
+        await asyncio.to_thread(self._records.put_positions, _to_record(read.values()), gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +225,12 @@ class _Read:
     ref: str
     recorded: RecordedPosition
     is_new: bool = True
+
+
+def _to_record(read: "Iterable[_Read | None]") -> dict[str, RecordedPosition]:
+    return {
+        result.ref: result.recorded for result in read if result and result.is_new and result.recorded.stamp
+    }
 
 
 def _why_left_out(read: _Read | None) -> str:
