@@ -122,9 +122,7 @@ class Window:
 
     def command(self, title: str) -> None:
         """Run a command from the palette, as `category: title`."""
-        self.page.keyboard.press("F1")
-        field = self.page.locator(".quick-input-widget input").first
-        expect(field).to_be_focused()
+        field = self._opened_palette()
         field.fill(f">{title}")
         # The list is filled gradually; Enter runs the row with the focus.
         expect(self.page.locator(".quick-input-list .monaco-list-row.focused")).to_contain_text(
@@ -139,10 +137,25 @@ class Window:
             pass  # the palette opens slowly
         assert found == wanted
 
-    def _palette(self) -> set[str]:
-        self.page.keyboard.press("F1")
+    def _opened_palette(self) -> "Locator":
+        """Open the palette and return its input field.
+
+        VS Code closes the palette if the focus goes back to a view in this moment. Its users press the key again.
+        """
         field = self.page.locator(".quick-input-widget input").first
-        expect(field).to_be_focused()
+        until = time.monotonic() + BOUND
+        while True:
+            self.page.keyboard.press("F1")
+            try:
+                expect(field).to_be_focused(timeout=5_000)
+            except AssertionError:
+                if time.monotonic() > until:
+                    raise
+            else:
+                return field
+
+    def _palette(self) -> set[str]:
+        field = self._opened_palette()
         field.fill(f">{CATEGORY}")
         rows = self.page.locator(".quick-input-list .monaco-list-row")
         expect(rows.first).to_contain_text(CATEGORY)
