@@ -376,7 +376,7 @@ class _Region:
 
 
 def _stream(fd: int, place: int, end: int) -> Iterator[bytes]:
-    """Yield the content of the frame at a place, in slices. Raises the error of zstandard, at the end if it is damaged."""
+    """Yield the content of a frame in slices. Raises the error of zstandard, at the end if it is damaged."""
     region = cast("BinaryIO", _Region(fd, place, end))  # a decompressor calls nothing but `read`
     stream = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).stream_reader(region)
     while part := stream.read(SLICE):
