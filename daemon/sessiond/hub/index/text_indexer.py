@@ -4,7 +4,7 @@ The texts of a closed log are read from its file. The hub passes in the committe
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,6 +14,7 @@ from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, t
 from sessiond.hub.index.database import Database
 from sessiond.hub.index.facts import bytes_of, hash_of
 from sessiond.hub.index.files import FileTable
+from sessiond.hub.index.text_tables import IndexedText
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
@@ -22,8 +23,12 @@ from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, StorageFailed
 
-_BATCH_ROWS: Final = 256
-_BATCH_BYTES: Final = 256 * 1024
+_PART_ROWS: Final = 256
+_PART_BYTES: Final = 256 * 1024
+_SAVED_TEXTS: Final = 512
+"""The number of texts that are saved together, of one session or of several."""
+_SAVED_CHARS: Final = 1 << 20
+"""Limit of the characters of texts that wait until they are saved together."""
 _STEP_SECONDS: Final = 0.003
 """The time after which a step ends. The event loop requests each step, which costs as much as a small log."""
 _ROWS_PER_PAUSE: Final = 8
@@ -42,6 +47,8 @@ class TextIndexer:
         self._files = files
         self._work: Iterator[None] | None = None
         self._ref: str | None = None
+        self._unsaved: list[_Part] = []
+        """The parts that are not saved yet. A transaction for each session would double the cost of small ones."""
 
     def step(self) -> bool:
         """Do a small part of the work. Returns False if nothing is left. Sessions in `open_facts` are skipped."""
@@ -55,15 +62,22 @@ class TextIndexer:
         if self._ref in self._files.open_facts:
             self.stop()
         if self._work is None and not self._begin():
+            self._save_unsaved()
             return False
         try:
             next(self._work or iter(()))
         except StopIteration:
-            self.stop()
+            self._work = self._ref = None
         return True
 
     def stop(self) -> None:
-        """Stop indexing the current file. The next step starts it again."""
+        """Save what was read, and stop indexing the current file. The next step starts it again."""
+        self._save_unsaved()
+        self._work = self._ref = None
+
+    def discard(self) -> None:
+        """Stop indexing, because the database is made anew."""
+        self._unsaved = []
         self._work = self._ref = None
 
     def unsearched(self, open_ends: Mapping[str, int]) -> t.UnsearchedTexts:
@@ -105,13 +119,13 @@ class TextIndexer:
         title = None if added.first else _title(added.title, added.created_at)
         found = _Found(milliseconds(added.created_at))
         if title is not None:
-            found.texts.append((0, title))
+            found.add(0, title)
         for seq, entry in added.entries:
             self._read(ref, seq, entry, found)
         updated = file_row._replace(
             indexed_bytes=added.indexed_bytes, indexed_rows=added.rows, tail=hash_of(added.tail)
         )
-        self._save(ref, updated, found)
+        self._save([_Part(ref, file_row, updated, found)])
         return added.rows
 
     def mark_indexed(self, refs: Collection[str]) -> None:
@@ -121,12 +135,12 @@ class TextIndexer:
             connection.executemany("UPDATE files SET is_indexed = 1 WHERE id = ? AND is_indexed = 0", numbers)
 
     def _begin(self) -> bool:
-        open_refs = self._files.open_facts
+        skipped = self._files.open_facts.keys() | {part.ref for part in self._unsaved}
         unindexed = self._database.connection.execute(
             "SELECT ref FROM files WHERE is_indexed = 0 AND draft IS NOT NULL ORDER BY updated DESC LIMIT ?",
-            (len(open_refs) + 1,),
+            (len(skipped) + 1,),
         )
-        self._ref = next((ref for (key,) in unindexed if (ref := as_ref(key)) not in open_refs), None)
+        self._ref = next((ref for (key,) in unindexed if (ref := as_ref(key)) not in skipped), None)
         if self._ref is None:
             return False
         self._work = self._fill(self._ref)
@@ -144,20 +158,30 @@ class TextIndexer:
                     tree.read(data)
                     yield
                 tree.finish()
-            while (
-                file_row := self._files.row_of(ref)
-            ) is not None and file_row.indexed_rows < tree.committed:
-                self._index_batch(ref, file_row, tree)
-                yield
+            while file_row.indexed_rows < tree.committed:
+                part = self._part(ref, file_row, tree)
+                file_row = part.updated
+                yield from self._add_unsaved(part)
         except (LogNotFound, StorageFailed):
             pass  # the next check of the files determines the reason
-        if file_row is not None:
-            self._database.connection.execute("UPDATE files SET is_indexed = 1 WHERE id = ?", (file_row.id,))
+        yield from self._add_unsaved(_Part(ref, file_row, file_row, _Found(None), is_last=True))
 
-    def _index_batch(self, ref: str, file_row: FileRow, tree: Tree) -> None:
+    def _add_unsaved(self, part: "_Part") -> Iterator[None]:
+        self._unsaved.append(part)
+        yield
+        waiting = [unsaved.found for unsaved in self._unsaved]
+        if (
+            sum(len(found.texts) for found in waiting) >= _SAVED_TEXTS
+            or sum(found.chars for found in waiting) >= _SAVED_CHARS
+        ):
+            self._save_unsaved()
+            yield
+
+    def _part(self, ref: str, file_row: FileRow, tree: Tree) -> "_Part":
+        """Read the entries of a log that follow those of a row of the index: at most `_PART_ROWS` of them."""
         first = row = file_row.indexed_rows
         begin = tree.span(row)[0]
-        while row < tree.committed and row - first < _BATCH_ROWS and tree.span(row)[0] - begin < _BATCH_BYTES:
+        while row < tree.committed and row - first < _PART_ROWS and tree.span(row)[0] - begin < _PART_BYTES:
             row += 1
         end = tree.span(row - 1)[1]
         data = bytes_of(self._store, ref, begin, end)
@@ -169,12 +193,12 @@ class TextIndexer:
             if tree.kind(line_row) != HEADER:
                 self._read(ref, line_row, tree.entry(line_row, data[start - begin : after - begin]), found)
             elif (title := _title_of(tree)) is not None:
-                found.texts.append((line_row, title))
+                found.add(line_row, title)
             if line_row % _ROWS_PER_PAUSE == 0:
                 time.sleep(_PAUSE_SECONDS)
         tail = bytes_of(self._store, ref, max(0, end - TAIL_BYTES), end)
         updated = file_row._replace(indexed_bytes=end, indexed_rows=row, tail=hash_of(tail))
-        self._save(ref, updated, found)
+        return _Part(ref, file_row, updated, found)
 
     def _read(self, ref: str, seq: int, entry: bytes, found: "_Found") -> None:
         """Add what an entry has for the index. If that fails, record the failure."""
@@ -186,24 +210,50 @@ class TextIndexer:
             if text is not None:
                 for value in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
                     value.encode()
-                found.texts.append((seq, text))
+                found.add(seq, text)
         except Exception as error:  # noqa: BLE001 - one entry must not affect the search of others
             self._files.record_failure(ref, error)
 
-    def _save(self, ref: str, updated: FileRow, found: "_Found") -> None:
-        connection, texts = self._database.connection, found.texts
-        first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
-        rows = [
-            (number, updated.id, seq, text.entry_id, text.type, text.role, text.at, text.target_id)
-            for number, (seq, text) in enumerate(texts, first)
-        ]
-        numbered = [(number, text) for number, (_, text) in enumerate(texts, first)]
-        with self._database.transaction():
-            connection.executemany("INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            # Before the texts: a statement that adds several rows makes FTS5 write what it has gathered.
-            usage_table.add(connection, updated.id, found.usages, found.created_at)
+    def _save_unsaved(self) -> None:
+        parts, self._unsaved = self._unsaved, []
+        if parts:
+            self._save(parts)
+
+    def _save(self, parts: "Sequence[_Part]") -> None:
+        """Save parts together. A part is left out if its file has changed since: it is read again."""
+        with self._database.transaction() as connection:
+            number: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
+            numbered: list[tuple[int, IndexedText]] = []
+            # Texts come last: a statement that adds several rows makes FTS5 write what it has gathered.
+            for part in parts:
+                if self._files.row_of(part.ref) != part.base:
+                    continue
+                file, texts = part.base.id, part.found.texts
+                connection.executemany(
+                    "INSERT INTO entries VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                    [
+                        (place, file, seq, text.entry_id, text.type, text.role, text.at, text.target_id)
+                        for place, (seq, text, _) in enumerate(texts, number)
+                    ],
+                )
+                numbered += [(place, indexed) for place, (_, _, indexed) in enumerate(texts, number)]
+                number += len(texts)
+                usage_table.add(connection, file, part.found.usages, part.found.created_at)
+                self._files.save_progress(part.ref, part.updated)
+                if part.is_last:
+                    connection.execute("UPDATE files SET is_indexed = 1 WHERE id = ?", (file,))
             text_tables.add(connection, numbered)
-            self._files.save_progress(ref, updated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The entries of a log after those that its row `base` counts as indexed. `updated` is the row that counts them."""
+
+    ref: str
+    base: FileRow
+    updated: FileRow
+    found: "_Found"
+    is_last: bool = False
 
 
 @dataclass(slots=True)
@@ -211,8 +261,14 @@ class _Found:
     """The texts of some entries of a log for the index. `created_at` is the time of the log's header."""
 
     created_at: int | None
-    texts: list[tuple[int, SearchText]] = field(default_factory=list)
+    texts: list[tuple[int, SearchText, IndexedText]] = field(default_factory=list)
     usages: list[RecordedUsage] = field(default_factory=list)
+    chars: int = 0
+
+    def add(self, seq: int, text: SearchText) -> None:
+        """Add the text of the entry with this `seq`."""
+        self.texts.append((seq, text, text_tables.indexed_text(text.text, text.role)))
+        self.chars += len(text.text)
 
 
 def _title_of(tree: Tree) -> SearchText | None:

@@ -98,6 +98,6 @@ class Worker:
             self.files.load()
 
     def _rebuild(self) -> None:
-        self.texts.stop()
+        self.texts.discard()
         self.database.delete()
         self._begin()
