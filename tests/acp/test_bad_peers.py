@@ -120,6 +120,28 @@ def test_messages_of_odd_shapes_stop_nothing(home: Locations, tmp_path: Path) ->
         assert editor.said() == "fine"
 
 
+@pytest.mark.slow  # ten seconds
+def test_an_agent_that_never_answers_is_named_and_waited_for(home: Locations, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        sessiond("acp", "--", "sh", "-c", "cat >/dev/null"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(home),
+    ) as proxy:
+        assert proxy.stdin is not None
+        assert proxy.stdout is not None
+        assert proxy.stderr is not None
+        proxy.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\n')
+        proxy.stdin.flush()
+        told = proxy.stderr.readline()
+        assert told.startswith(b"sessiond acp: The agent 'sh' has not answered `initialize` for 10 seconds.")
+        assert proxy.poll() is None
+        proxy.stdin.close()
+        assert (proxy.wait(BOUND), proxy.stdout.read(), proxy.stderr.read()) == (0, b"", b"")
+
+
 @pytest.mark.parametrize("stdin", ["/dev/null", "requests.txt", None])
 def test_an_editor_may_be_a_file_or_nothing_at_all(
     stdin: str | None, home: Locations, tmp_path: Path

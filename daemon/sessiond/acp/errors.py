@@ -25,6 +25,18 @@ class AgentEnded(TemplatedError):
         super().__init__(program=program, status="unknown" if status is None else status)
 
 
+class AgentSilent(TemplatedError):
+    """Reported when the agent does not answer the first request."""
+
+    sentence = (
+        "The agent {program!r} has not answered `initialize` for {seconds} seconds. It is still waited for."
+    )
+    advice = "Run it in a terminal: it may ask for a login, or may need an option to speak ACP."
+
+    def __init__(self, program: str, seconds: int) -> None:
+        super().__init__(program=program, seconds=seconds)
+
+
 class AgentRefused(TemplatedError):
     """Raised when the response to a request of the proxy is an error, which `error` has as it is written."""
 

@@ -5,18 +5,25 @@ entries, and the agent gets it in the way that it understands: as a session in i
 for it, else quoted in front of the next prompt.
 """
 
+import asyncio
+import contextlib
+from typing import Final
+
 from msgspec import UNSET
 
 from sessiond.acp import jsonrpc
 from sessiond.acp.capabilities import Capabilities, with_added
 from sessiond.acp.elsewhere import SessionsElsewhere
-from sessiond.acp.errors import AgentRefused, SessionUnknown
+from sessiond.acp.errors import AgentRefused, AgentSilent, SessionUnknown
 from sessiond.acp.jsonrpc import Envelope
 from sessiond.acp.proxy import Proxy
 from sessiond.acp.restoring import StoredStarts
 from sessiond.acp.running_session import AcpClient
 from sessiond.acp.stored_sessions import UNAVAILABLE
 from sessiond.session.content import fields
+
+SILENT_SECONDS: Final = 10
+"""Seconds after which an agent that has not answered `initialize` is reported. The request goes on."""
 
 
 class AcpMethods:
@@ -48,14 +55,25 @@ class AcpMethods:
     async def _initialize(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
         client.capabilities = fields.mapping(jsonrpc.mapping(envelope.params).get("clientCapabilities"))
 
+        answered = asyncio.Event()
+
         def on_response(found: Envelope, line: bytes) -> None:
+            answered.set()
             if found.result is not UNSET:
                 self._proxy.can = Capabilities.of(found.result)
                 line = jsonrpc.with_result(line, with_added(found.result))
             client.deliver(envelope.request_id, line)
 
         self._proxy.calls.forward(client, envelope, line, on_response)
+        self._proxy.background.start(self._report_silence(answered))
         return True
+
+    async def _report_silence(self, answered: asyncio.Event) -> None:
+        """Report if the agent takes long to answer: it may wait for a login, or may be no agent."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(answered.wait(), SILENT_SECONDS)
+            return
+        self._proxy.report(str(AgentSilent(self._proxy.agent.program, SILENT_SECONDS)))
 
     async def _new(self, client: AcpClient, envelope: Envelope, line: bytes) -> bool:
         def on_response(found: Envelope, line: bytes) -> None:
