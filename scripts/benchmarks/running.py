@@ -39,6 +39,7 @@ MEASUREMENTS = {
     "sync": "synchronizing",
     "postgres": "database",
     "usage": "usage_reports",
+    "storage": "storage_reports",
     "tree": "trees",
     "export": "exporting",
     "page": "page_opening",

@@ -57,11 +57,11 @@ def parts(schema: JsonSchema) -> dict[str, str]:
     """Every part that protocol.md may ask for: overviews, and one for each message."""
     definitions = schema["$defs"]
     methods = {
-        name: f"{_method(method, definitions)}\n\n{_exchanges(name)}"
+        name: _method(method, definitions)
         for name, method in (schema["methods"] | schema["clientMethods"]).items()
     }
     notifications = {
-        name: f"{_described(note)}\n\n{_fields(_target(note['params'], definitions))}\n\n{_exchanges(name)}"
+        name: f"{_described(note)}\n\n{_fields(_target(note['params'], definitions))}"
         for name, note in (schema["notifications"] | schema["bothWays"]).items()
     }
     return {
@@ -172,11 +172,6 @@ def _method(method: JsonSchema, definitions: JsonSchema) -> str:
     if own := ", ".join(f"`{kind}`" for kind in method.get("errors", ())):
         blocks.append(f"**Errors of its own:** {own}.")
     return "\n\n".join(blocks)
-
-
-def _exchanges(name: str) -> str:
-    """Return the link to the examples of a message."""
-    return f"[Example](daemon/protocol-examples.md#{_anchor(name)})"
 
 
 def _described(message: JsonSchema) -> str:

@@ -48,6 +48,7 @@ from sessiond.store.errors import StorageFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.recall.recall import Recall
+    from sessiond.hub.storage.service import StorageReports
     from sessiond.hub.usage.service import UsageReports
 
 
@@ -140,6 +141,13 @@ class Hub:
         from sessiond.hub.usage.service import UsageReports
 
         return UsageReports(self.index)
+
+    @cached_property
+    def storage(self) -> "StorageReports":
+        """The service of `storage/report`."""
+        from sessiond.hub.storage.service import StorageReports
+
+        return StorageReports(self.index, self._files)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""

@@ -67,6 +67,9 @@ SEARCH: Final = Method(
 RECALL: Final = Method("session/recall", t.RecallParams, t.RecallResult, ("storageFailed",))
 REDACT: Final = Method("text/redact", t.RedactParams, t.RedactResult)
 USAGE_REPORT: Final = Method("usage/report", t.UsageReportParams, t.UsageReportResult, ("storageFailed",))
+STORAGE_REPORT: Final = Method(
+    "storage/report", t.StorageReportParams, t.StorageReportResult, ("storageFailed",)
+)
 INFO: Final = Method("session/info", t.InfoParams, t.SessionResult, _READ)
 APPEND: Final = Method(
     "session/append",
@@ -259,7 +262,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_PATH, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_IMPORT, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
-        AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT,
+        AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT, STORAGE_REPORT,
         BLOB_MISSING, SYNC_POSITIONS, SYNC_IDS, SYNC_LINES, SYNC_PUT,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )

@@ -3314,6 +3314,75 @@ export interface PriceSource {
   [extension: `x-${string}`]: unknown;
 }
 
+/**
+ * Return how much space the sessions take: by kind of data, agent, project and month, and the largest sessions.
+ *
+ * Sizes are those of files in bytes. The size of a session includes the blobs that it names; a blob of several
+ * sessions counts in each of them, and once among the kinds. A log that is not indexed yet counts without blobs.
+ */
+export interface StorageReportParams {
+  /** Maximum number of projects and of sessions. 1 to 1000. Default `10`. */
+  limit?: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The report. Shares are listed with the largest first, months with the newest first. */
+export interface StorageReportResult {
+  /** `sessions`, `drafts`, `inPlace` (in the folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (histories, databases, the daemon's log), and others in the future. */
+  kinds: StorageShare[];
+  /** The size of all kinds. */
+  totalBytes: number;
+  /** The sessions by agent. */
+  agents: StorageShare[];
+  /** The sessions by project: the largest ones. */
+  projects: StorageShare[];
+  /** The number of all projects. */
+  projectCount: number;
+  /** The sessions by the month of their last change, in UTC. */
+  months: StorageShare[];
+  /** The largest sessions. */
+  sessions: LargeSession[];
+  /** The size of the sessions that were changed in the last 30 days. */
+  recentBytes: number;
+  /** What can still be written; null if it is not known. */
+  freeBytes: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The part of the space that has one key. */
+export interface StorageShare {
+  /** A kind, an agent (`sessiond` for none), the folder of a project, or a month as `2026-11`. */
+  key: string;
+  /** The number of its sessions; of a kind: of its files. */
+  count: number;
+  /** Their size. */
+  sizeBytes: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A session with its size. */
+export interface LargeSession {
+  /** The session. */
+  sessionId: string;
+  /** Its title, else its first prompt; null without both. */
+  title: string | null;
+  /** Its folder. */
+  cwd: string;
+  /** The agent that it was read from; `sessiond` for none. */
+  agent: string;
+  /** When it was written last. */
+  updatedAt: string;
+  /** The size of its log. */
+  logBytes: number;
+  /** The size of the blobs that it names. */
+  blobBytes: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
 /** Return those of some blobs that the store lacks. The grace period of the others starts again. */
 export interface BlobMissingParams {
   /** The hashes or refs of the blobs. At most 10000 items. */
@@ -6226,6 +6295,13 @@ export interface Requests {
    */
   "usage/report": { params: UsageReportParams; result: UsageReportResult; errors: "storageFailed" };
   /**
+   * Return how much space the sessions take: by kind of data, agent, project and month, and the largest sessions.
+   *
+   * Sizes are those of files in bytes. The size of a session includes the blobs that it names; a blob of several
+   * sessions counts in each of them, and once among the kinds. A log that is not indexed yet counts without blobs.
+   */
+  "storage/report": { params: StorageReportParams; result: StorageReportResult; errors: "storageFailed" };
+  /**
    * Return those of some blobs that the store lacks. The grace period of the others starts again.
    *
    * @experimental
@@ -6455,6 +6531,7 @@ export const methods = {
   agentForget: "agent/forget",
   agentWake: "agent/wake",
   usageReport: "usage/report",
+  storageReport: "storage/report",
   blobMissing: "blob/missing",
   syncPositions: "sync/positions",
   syncIds: "sync/ids",

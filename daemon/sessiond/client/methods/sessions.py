@@ -501,6 +501,35 @@ class SessionMethods(Methods):
         )
         return await self.call(m.USAGE_REPORT, params)
 
+    async def storage_report(
+        self,
+        *,
+        limit: int = 10,
+    ) -> t.StorageReportResult:
+        """Return how much space the sessions take: by kind of data, agent, project and month, and the largest sessions.
+
+        Sizes are those of files in bytes. The size of a session includes the blobs that it names; a blob of
+        several sessions counts in each of them, and once among the kinds. A log that is not indexed yet
+        counts without blobs.
+
+        Method `storage/report`.
+
+        Args:
+            limit: Maximum number of projects and of sessions. 1 to 1000.
+
+        Returns:
+            The report. Shares are listed with the largest first, months with the newest first.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, or one that every request may
+                have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.StorageReportParams(
+            limit=limit,
+        )
+        return await self.call(m.STORAGE_REPORT, params)
+
     async def info(
         self,
         session_id: str,

@@ -15,7 +15,7 @@ from sessiond.unicode import valid_unicode
 
 COLUMNS: Final = (
     "ref", "identity", "stamp", "head", "draft", "provisional", "session_id", "cwd", "updated", "created",
-    "title", "filter_text", "tags", "agent", "automated", "origin_id", "lineage_root", "info", "off_path",
+    "title", "filter_text", "tags", "agent", "automated", "origin_id", "lineage_root", "size", "info", "off_path",
 )  # fmt: skip
 FACTS: Final = ", ".join(COLUMNS)
 LISTED: Final = ", ".join(ListRow._fields)
@@ -83,6 +83,7 @@ def columns_of(facts: LogFacts) -> list[object]:
             0,
             "",
             "",
+            stored.size,
             b"",
             b"[]",
         ]
@@ -100,6 +101,7 @@ def listing_columns(session: t.ListedSession) -> dict[str, object]:
         "tags": msgspec.json.encode(session.tags).decode(), "agent": agent,
         "automated": int(session.origin is not None and session.origin.automated), "origin_id": origin_id_of(session),
         "lineage_root": lineage_root_of(session),
+        "size": session.size_bytes,
         "info": session_info.as_json(session),
     }  # fmt: skip
 

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from sessiond.hub.index import text_tables, usage_table, usage_totals
+from sessiond.hub.index import blob_uses, text_tables, usage_table, usage_totals
 from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 15
+VERSION: Final = 16
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -44,6 +44,7 @@ CREATE TABLE files(
     automated INTEGER NOT NULL,      -- 1 if a program gave the prompts
     origin_id TEXT NOT NULL,         -- the id of that session in the agent; '' for none, and for a sub-agent's
     lineage_root TEXT NOT NULL,      -- the session that was handed over first; its own id for one that never was
+    size INTEGER NOT NULL,           -- bytes of the log
     info BLOB NOT NULL,              -- the list row, as JSON
     off_path BLOB NOT NULL,          -- rows that are not on the path to the leaf: [first, last] in JSON
     indexed_bytes INTEGER NOT NULL,  -- bytes whose texts are in the tables below
@@ -223,6 +224,7 @@ class Database:
     def _create_tables(self) -> None:
         self.connection.executescript(
             f"BEGIN; {_TABLES} {text_tables.TABLES} {usage_table.TABLES} {usage_totals.TABLES}"
+            f" {blob_uses.TABLES}"
             f" PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
-from sessiond.hub.index import text_tables, usage_table
+from sessiond.hub.index import blob_uses, text_tables, usage_table
 from sessiond.hub.index.columns import (
     COLUMNS,
     FACTS,
@@ -385,6 +385,7 @@ class FileTable:
         connection = self._database.connection
         text_tables.remove(connection, number)
         usage_table.remove(connection, number)
+        blob_uses.remove(connection, number)
         connection.execute("DELETE FROM entries WHERE file = ?", (number,))
         connection.execute(
             "UPDATE files SET indexed_bytes = 0, indexed_rows = 0, tail = x'', is_indexed = 0 WHERE id = ?",

@@ -67,7 +67,7 @@ class Index:
         """Return a page of the list. Raises `CursorExpired`, `StorageFailed`."""
         is_first = params.cursor is None and params.changed_after is None
         unread = (await self._unread(0.0)).session_count if is_first else 0
-        found = await self._ask_fresh(lambda index: listing.page(index, params))
+        found = await self.ask_fresh(lambda index: listing.page(index, params))
         return msgspec.structs.replace(found, unread_count=unread) if unread else found
 
     async def all_sessions(
@@ -78,14 +78,14 @@ class Index:
         Raises `StorageFailed`.
         """
         wanted = t.ListFilter(cwd=cwd, project=project, include_drafts=True)
-        return await self._ask_fresh(lambda index: listing.all_sessions(index, wanted))
+        return await self.ask_fresh(lambda index: listing.all_sessions(index, wanted))
 
     async def known_positions(self) -> tuple[int, int]:
         """Return the positions after which all changes of the list are known: the oldest and the newest.
 
         Raises `StorageFailed`.
         """
-        return await self._ask_fresh(lambda index: (index.files.changes.oldest, index.files.changes.position))
+        return await self.ask_fresh(lambda index: (index.files.changes.oldest, index.files.changes.position))
 
     async def delta(
         self, list_filter: t.ListFilter, after: int, *, complete_at: int, limit: int
@@ -108,13 +108,13 @@ class Index:
 
     async def find_by_id(self, session_id: str, *, min_prefix: int) -> IndexedIds:
         """Return the sessions on disk whose id begins with `session_id`, or similar ids. Raises `StorageFailed`."""
-        return await self._ask_fresh(
+        return await self.ask_fresh(
             lambda index: listing.find_by_id(index, session_id, min_prefix=min_prefix)
         )
 
     async def find_by_prefix(self, prefix: str, *, min_prefix: int, limit: int) -> list[t.ListedSession]:
         """Return up to `limit` sessions on disk whose id begins with `prefix`. Raises `StorageFailed`."""
-        return await self._ask_fresh(
+        return await self.ask_fresh(
             lambda index: listing.find_by_prefix(index, prefix, min_prefix=min_prefix, limit=limit)
         )
 
@@ -171,8 +171,11 @@ class Index:
         """Finish the work in progress. Later questions raise `Draining`."""
         await self._thread.close()
 
-    async def _ask_fresh(self, question: "Callable[[Worker], T]") -> T:
-        """Return the answer to a question about the files and the open sessions as they are now."""
+    async def ask_fresh(self, question: "Callable[[Worker], T]") -> T:
+        """Return the answer to a question about the files and the open sessions as they are now.
+
+        Raises `StorageFailed`.
+        """
 
         def check_and_answer(worker: "Worker") -> T:
             worker.check_files()

@@ -1,4 +1,4 @@
-"""Indexes the texts of logs, and the usage of models, in small steps that continue where the last run stopped.
+"""Indexes the texts of logs, the usage of models and the named blobs, in small steps that can be continued later.
 
 The texts of a closed log are read from its file. The hub passes in the committed entries of open sessions.
 """
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sessiond.hub.index import text_tables, usage_table
+from sessiond.hub.index import blob_uses, text_tables, usage_table
 from sessiond.hub.index.columns import FileRow, as_ref
 from sessiond.hub.index.committed_entries import TAIL_BYTES, CommittedEntries, title_beside_entries
 from sessiond.hub.index.database import Database
@@ -17,6 +17,7 @@ from sessiond.hub.index.files import FileTable
 from sessiond.hub.index.text_tables import IndexedText
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
+from sessiond.session.content.blobs import referenced_hashes
 from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
 from sessiond.session.state.recorded_usage import RecordedUsage, usage_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
@@ -203,6 +204,7 @@ class TextIndexer:
     def _read(self, ref: str, seq: int, entry: bytes, found: "_Found") -> None:
         """Add what an entry has for the index. If that fails, record the failure."""
         try:
+            found.blobs.update(referenced_hashes(entry))
             usage = usage_of_entry(entry)
             if usage is not None:
                 found.usages.append(usage)
@@ -239,6 +241,7 @@ class TextIndexer:
                 numbered += [(place, indexed) for place, (_, _, indexed) in enumerate(texts, number)]
                 number += len(texts)
                 usage_table.add(connection, file, part.found.usages, part.found.created_at)
+                blob_uses.add(connection, file, part.found.blobs, self._store.blobs.size)
                 self._files.save_progress(part.ref, part.updated)
                 if part.is_last:
                     connection.execute("UPDATE files SET is_indexed = 1 WHERE id = ?", (file,))
@@ -263,6 +266,7 @@ class _Found:
     created_at: int | None
     texts: list[tuple[int, SearchText, IndexedText]] = field(default_factory=list)
     usages: list[RecordedUsage] = field(default_factory=list)
+    blobs: set[str] = field(default_factory=set)
     chars: int = 0
 
     def add(self, seq: int, text: SearchText) -> None:

@@ -262,6 +262,12 @@ from sessiond.protocol.types.stats import (
     StatsResult as StatsResult,
     TokenTotals as TokenTotals,
 )
+from sessiond.protocol.types.storage import (
+    LargeSession as LargeSession,
+    StorageReportParams as StorageReportParams,
+    StorageReportResult as StorageReportResult,
+    StorageShare as StorageShare,
+)
 from sessiond.protocol.types.sync import (
     MAX_PUT_BYTES as MAX_PUT_BYTES,
     BlobMissingParams as BlobMissingParams,

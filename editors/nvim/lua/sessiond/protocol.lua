@@ -1745,6 +1745,41 @@
 ---@field version string Its version.
 ---@field newestChange string The day of the newest price in it that is in force, as `2026-11-25`.
 
+---Return how much space the sessions take: by kind of data, agent, project and month, and the largest sessions.
+---
+---Sizes are those of files in bytes. The size of a session includes the blobs that it names; a blob of several
+---sessions counts in each of them, and once among the kinds. A log that is not indexed yet counts without blobs.
+---@class (exact) sessiond.StorageReportParams
+---@field limit? integer Maximum number of projects and of sessions. 1 to 1000. Default `10`.
+
+---The report. Shares are listed with the largest first, months with the newest first.
+---@class (exact) sessiond.StorageReportResult
+---@field kinds sessiond.StorageShare[] `sessions`, `drafts`, `inPlace` (in the folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (histories, databases, the daemon's log), and others in the future.
+---@field totalBytes integer The size of all kinds.
+---@field agents sessiond.StorageShare[] The sessions by agent.
+---@field projects sessiond.StorageShare[] The sessions by project: the largest ones.
+---@field projectCount integer The number of all projects.
+---@field months sessiond.StorageShare[] The sessions by the month of their last change, in UTC.
+---@field sessions sessiond.LargeSession[] The largest sessions.
+---@field recentBytes integer The size of the sessions that were changed in the last 30 days.
+---@field freeBytes? integer What can still be written; null if it is not known.
+
+---The part of the space that has one key.
+---@class (exact) sessiond.StorageShare
+---@field key string A kind, an agent (`sessiond` for none), the folder of a project, or a month as `2026-11`.
+---@field count integer The number of its sessions; of a kind: of its files.
+---@field sizeBytes integer Their size.
+
+---A session with its size.
+---@class (exact) sessiond.LargeSession
+---@field sessionId string The session.
+---@field title? string Its title, else its first prompt; null without both.
+---@field cwd string Its folder.
+---@field agent string The agent that it was read from; `sessiond` for none.
+---@field updatedAt string When it was written last.
+---@field logBytes integer The size of its log.
+---@field blobBytes integer The size of the blobs that it names.
+
 ---Return those of some blobs that the store lacks. The grace period of the others starts again.
 ---@class (exact) sessiond.BlobMissingParams
 ---@field hashes string[] The hashes or refs of the blobs. At most 10000 items.
@@ -3205,6 +3240,7 @@ M.methods = {
   agentForget = "agent/forget", -- sessiond.AgentForgetParams -> sessiond.AgentForgetResult (experimental)
   agentWake = "agent/wake", -- sessiond.AgentWakeParams -> sessiond.AgentWakeResult (experimental)
   usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
+  storageReport = "storage/report", -- sessiond.StorageReportParams -> sessiond.StorageReportResult
   blobMissing = "blob/missing", -- sessiond.BlobMissingParams -> sessiond.BlobMissingResult (experimental)
   syncPositions = "sync/positions", -- sessiond.SyncPositionsParams -> sessiond.SyncPositionsResult (experimental)
   syncIds = "sync/ids", -- sessiond.SyncIdsParams -> sessiond.SyncIdsResult (experimental)

@@ -1,9 +1,21 @@
-"""Declaration of the command for blobs."""
+"""Declarations of the commands for the space that sessions take."""
 
 from sessiond.cli.parse.arguments import Command, Option
 from sessiond.cli.table.options import JSON
 
 COMMANDS: dict[str, Command] = {
+    "storage": Command(
+        "Show how much space the sessions take, and which are the largest",
+        "storage:storage",
+        (),
+        (
+            Option("limit", "N", "maximum number of projects and of sessions (default: 10)", short="n"),
+            JSON,
+        ),
+        "The sessions of all projects are counted, each with the blobs that it names.",
+        ("sessiond storage", "sessiond storage --limit 30"),
+        paged=True,
+    ),
     "blobs": Command(
         "Show the total size of blobs, or collect those that no session references",
         "blobs:blobs",

@@ -1,0 +1,129 @@
+"""The command storage: how much space the sessions take."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from sessiond import human
+from sessiond.cli.render.bars import bar, percent
+from sessiond.cli.render.style import style_for
+from sessiond.client.blocking import connect
+from sessiond.text import fit, one_line, pad, width
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from sessiond.cli.parse.arguments import ParsedArguments
+    from sessiond.cli.render.style import Style
+
+_DEFAULT_COLUMNS = 80
+_BAR = 20
+_SMALL_BAR = 8
+_NAME = 40
+_MIN_NAME = 12
+_MONTHS = 12
+_WITH_AGE = 48
+_WITH_FOLDER = 70
+"""The columns of a terminal from which the age and the folder of a session are shown."""
+_KINDS = {
+    "sessions": "sessions", "drafts": "drafts", "inPlace": "sessions in place", "blobs": "blobs", "trash": "trash",
+    "index": "index", "records": "records",
+}  # fmt: skip
+"""The names of the kinds of data for people."""
+
+
+def storage(args: ParsedArguments) -> int:
+    """Send `storage/report`."""
+    limit = args.number("limit", at_least=1)
+    params: dict[str, Any] = {} if limit is None else {"limit": limit}
+    with connect() as daemon:
+        if args.flag("json"):
+            print(daemon.call_text("storage/report", params))
+            return 0
+        found = daemon.call("storage/report", params)
+    for line in _report(found, style_for(sys.stdout)):
+        print(line)
+    return 0
+
+
+def _report(found: dict[str, Any], style: Style) -> Iterator[str]:
+    """Yield the lines of a report: a table of bars for each grouping, and the largest sessions."""
+    free = found["freeBytes"]
+    room = "" if free is None else f", {human.size(free)} free"
+    yield style(f"{human.size(found['totalBytes'])} in all{room}", "bold")
+    known = [kind for kind in found["kinds"] if kind["count"]]
+    yield from _table("kind", known, lambda key: _KINDS.get(key, one_line(key)), "file", style)
+    yield from _table("agent", found["agents"], _agent, "session", style)
+    projects = found["projects"]
+    yield from _table("project", projects, _folder, "session", style)
+    if (more := found["projectCount"] - len(projects)) > 0:
+        yield style(f"and {human.count(more, 'smaller project')}", "dim")
+    months = found["months"]
+    yield from _table("month", months[:_MONTHS], one_line, "session", style)
+    if months[_MONTHS:]:
+        older = human.size(sum(month["sizeBytes"] for month in months[_MONTHS:]))
+        yield style(f"and {older} of {human.count(len(months) - _MONTHS, 'earlier month')}", "dim")
+    if found["sessions"]:
+        yield ""
+        yield style("largest sessions", "dim")
+        now = time.time()
+        for session in found["sessions"]:
+            yield _session(session, now, style)
+
+
+def _table(
+    title: str, rows: list[dict[str, Any]], name_of: Callable[[str], str], noun: str, style: Style
+) -> Iterator[str]:
+    """Yield an empty line, a heading, and a line for each row with the bar of its share."""
+    if not rows:
+        return
+    total = sum(row["sizeBytes"] for row in rows) or 1
+    most = max(row["sizeBytes"] for row in rows) or 1
+    names = [name_of(row["key"]) for row in rows]
+    sizes = [human.size(row["sizeBytes"]) for row in rows]
+    shares = [percent(row["sizeBytes"] / total) for row in rows]
+    counts = [human.count(row["count"], noun) for row in rows]
+    widths = [max(map(width, texts)) for texts in (sizes, shares, counts)]
+    left = (style.columns or _DEFAULT_COLUMNS) - sum(2 + columns for columns in widths)
+    name_width = min(max(width(name) for name in (*names, title)), _NAME)
+    bar_width = next((columns for columns in (_BAR, _SMALL_BAR) if left - 2 - columns >= name_width), 0)
+    if not bar_width:
+        name_width = max(min(name_width, left), _MIN_NAME)
+    yield ""
+    yield style(f"by {title}", "dim")
+    for row, name, *numbers in zip(rows, names, sizes, shares, counts, strict=True):
+        cells = [style(pad(fit(name, name_width, style.ellipsis), name_width), "cyan")]
+        if bar_width:
+            cells.append(style(bar(row["sizeBytes"] / most, bar_width, style), "green"))
+        cells += [" " * (columns - width(text)) + text for text, columns in zip(numbers, widths, strict=True)]
+        yield "  ".join(cells).rstrip()
+
+
+def _session(session: dict[str, Any], now: float, style: Style) -> str:
+    """Return the line of a session: its size, the beginning of its id, its age, its folder and its title."""
+    columns = style.columns or _DEFAULT_COLUMNS
+    cells = [f"{human.size(session['logBytes'] + session['blobBytes']):>8}"]
+    if columns >= _WITH_AGE:
+        cells.append(pad(human.ago(session["updatedAt"], now), 11))
+    if columns >= _WITH_FOLDER:
+        folder = _folder(session["cwd"]).rpartition("/")[2]
+        cells.append(pad(fit(folder, 16, style.ellipsis), 16))
+    cells.append(pad(one_line(session["sessionId"])[:8], 8))
+    left = columns - sum(width(cell) + 2 for cell in cells)
+    cells[-1] = style(cells[-1], "yellow")
+    title = one_line(session["title"] or "") or "no title"
+    return "  ".join((*cells, fit(title, max(left, _MIN_NAME), style.ellipsis)))
+
+
+def _agent(key: str) -> str:
+    from sessiond.agents import names
+
+    return one_line(names.title_of(key))
+
+
+def _folder(key: str) -> str:
+    return one_line(human.folder(key, os.path.expanduser("~"))) or "no folder"  # noqa: PTH111 - as in sessions

@@ -1,0 +1,1 @@
+"""The space that sessions take here and in the folders of agents."""

@@ -1,0 +1,53 @@
+"""The space that sessions take: storage/report."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from sessiond.protocol.types.shared import Params, Wire
+
+
+class StorageReportParams(Params, frozen=True):
+    """Return how much space the sessions take: by kind of data, agent, project and month, and the largest sessions.
+
+    Sizes are those of files in bytes. The size of a session includes the blobs that it names; a blob of several
+    sessions counts in each of them, and once among the kinds. A log that is not indexed yet counts without blobs.
+    """
+
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 10  # maximum number of projects and of sessions
+
+
+class StorageShare(Wire, frozen=True):
+    """The part of the space that has one key."""
+
+    key: str  # a kind, an agent (`sessiond` for none), the folder of a project, or a month as `2026-11`
+    count: int  # the number of its sessions; of a kind: of its files
+    size_bytes: int  # their size
+
+
+class LargeSession(Wire, frozen=True):
+    """A session with its size."""
+
+    session_id: str  # the session
+    title: str | None  # its title, else its first prompt; null without both
+    cwd: str  # its folder
+    agent: str  # the agent that it was read from; `sessiond` for none
+    updated_at: str  # when it was written last
+    log_bytes: int  # the size of its log
+    blob_bytes: int  # the size of the blobs that it names
+
+
+class StorageReportResult(Wire, frozen=True):
+    """The report. Shares are listed with the largest first, months with the newest first."""
+
+    # `sessions`, `drafts`, `inPlace` (in the folders of other programs), `blobs`, `trash`, `index` (can be rebuilt),
+    # `records` (histories, databases, the daemon's log), and others in the future
+    kinds: list[StorageShare]
+    total_bytes: int  # the size of all kinds
+    agents: list[StorageShare]  # the sessions by agent
+    projects: list[StorageShare]  # the sessions by project: the largest ones
+    project_count: int  # the number of all projects
+    months: list[StorageShare]  # the sessions by the month of their last change, in UTC
+    sessions: list[LargeSession]  # the largest sessions
+    recent_bytes: int  # the size of the sessions that were changed in the last 30 days
+    free_bytes: int | None  # what can still be written; null if it is not known

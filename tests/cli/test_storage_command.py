@@ -1,0 +1,92 @@
+"""`storage` as a person meets it: bars of what takes space, the largest sessions, and plain text in pipes."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sessiond.text import width
+from support.commands import Shell, a_shell
+
+FAR = "/work/a-folder-with-a-long-name-that-does-not-fit-into-a-narrow-column/" + "x" * 80
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with a_shell(tmp_path_factory.mktemp("storage")) as made:
+        for title, cwd, text in (
+            ("Large", "/work/atlas", "x" * 40_000),
+            ("Small \x1b[31mred", "/work/\x1b]0;owned\x07", "y" * 2_000),
+            ("Far", FAR, "z" * 9_000),
+        ):
+            session = made("new", "--title", title, "--cwd", cwd).lines[0]
+            made("append", session, "--user", "go on")
+            made("append", session, "--assistant", text)
+        yield made
+
+
+def report(shell: Shell, *words: str, columns: int = 100) -> list[str]:
+    return shell("storage", *words, COLUMNS=str(columns)).lines
+
+
+def part(lines: list[str], heading: str) -> list[str]:
+    """The lines below a heading, up to the next empty line."""
+    first = lines.index(heading) + 1
+    return lines[first : next((at for at in range(first, len(lines)) if not lines[at]), len(lines))]
+
+
+def test_the_first_line_has_the_sum_and_what_is_free(shell: Shell) -> None:
+    first = report(shell)[0]
+    assert " in all, " in first
+    assert first.endswith(" free")
+
+
+def test_each_kind_of_data_has_a_bar_its_size_its_share_and_its_number(shell: Shell) -> None:
+    rows = part(report(shell), "by kind")
+    [sessions] = [row for row in rows if row.startswith("sessions")]
+    assert sessions.split()[-2:] == ["3", "files"]
+    assert "█" in sessions
+    assert "%" in sessions
+
+
+def test_projects_are_listed_with_the_largest_first_and_the_rest_is_counted(shell: Shell) -> None:
+    assert part(report(shell), "by project")[0].startswith("/work/atlas ")
+    limited = part(report(shell, "--limit", "1"), "by project")
+    assert limited[1:] == ["and 2 smaller projects"]
+
+
+def test_the_largest_sessions_are_named_with_their_size_and_folder(shell: Shell) -> None:
+    first = part(report(shell), "largest sessions")[0]
+    assert first.split()[:2] == ["41", "kB"] or first.split()[:2] == ["40", "kB"]
+    assert " atlas " in first
+    assert first.endswith("Large")
+
+
+def test_what_a_session_says_of_itself_cannot_command_the_terminal(shell: Shell) -> None:
+    shown = "\n".join(report(shell))
+    assert "Small" in shown
+    assert not set(map(chr, [*range(10), *range(11, 32), 127])) & set(shown)
+
+
+@pytest.mark.parametrize("columns", [50, 80, 100])
+def test_lines_fit_the_terminal(shell: Shell, columns: int) -> None:
+    assert all(width(line) <= columns for line in report(shell, columns=columns))
+
+
+def test_bars_are_plain_where_the_output_has_no_boxes(shell: Shell) -> None:
+    lines = shell("storage", COLUMNS="100", LC_ALL="C", PYTHONIOENCODING="ascii").lines
+    assert all(line.isascii() for line in lines)
+    assert any("####" in line for line in lines)
+
+
+def test_json_has_the_whole_report(shell: Shell) -> None:
+    found = shell("storage", "--json", "--limit", "1").json
+    assert found["projectCount"] == 3
+    assert len(found["sessions"]) == 1
+
+
+def test_an_empty_home_has_a_report(tmp_path: Path) -> None:
+    with a_shell(tmp_path) as empty:
+        lines = empty("storage").lines
+    assert " in all, " in lines[0]
+    assert "by agent" not in lines
