@@ -97,7 +97,10 @@ def constant(name: str, values: Iterable[str], about: str) -> str:
 def table(page: str) -> str:
     rows = "".join(row(agent) for agent in ROWS)
     head = "| agent | name | sessions | moved by | format | checked with |\n|---|---|---|---|---|---|\n"
-    return between(page, "<!-- generated: agents -->\n", "<!-- end -->\n", f"\n{head}{rows}\n")
+    page = between(page, "<!-- generated: agents -->\n", "<!-- end -->\n", f"\n{head}{rows}\n")
+    deleting = "".join(f"| {agent.title} | {agent.deletes} |\n" for agent in ROWS if agent.deletes)
+    head = "| agent | deletes by itself |\n|---|---|\n"
+    return between(page, "<!-- generated: deletion -->\n", "<!-- end -->\n", f"\n{head}{deleting}\n")
 
 
 def row(agent: Agent) -> str:

@@ -51,6 +51,7 @@ TOPICS = (
             Call("RECALL", "recall", ("question",)),
             Call("USAGE_REPORT", "usage_report"),
             Call("STORAGE_REPORT", "storage_report"),
+            Call("STORAGE_AGENTS", "storage_of_agents"),
             Call("INFO", "info", ("session_id",)),
             Call("STATS", "stats", ("session_id", "leaf_id")),
             Call("COMPARE", "compare", ("session_id", "left_id", "right_id")),

@@ -1,12 +1,15 @@
 """`storage` as a person meets it: bars of what takes space, the largest sessions, and plain text in pipes."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from sessiond.agents.table import AGENTS
 from sessiond.text import width
 from support.commands import Shell, a_shell
+from support.writing_agents import WritingClaude
 
 FAR = "/work/a-folder-with-a-long-name-that-does-not-fit-into-a-narrow-column/" + "x" * 80
 
@@ -62,7 +65,7 @@ def test_the_largest_sessions_are_named_with_their_size_and_folder(shell: Shell)
     assert first.endswith("Large")
 
 
-def test_what_a_session_says_of_itself_cannot_command_the_terminal(shell: Shell) -> None:
+def test_the_text_of_a_session_cannot_command_the_terminal(shell: Shell) -> None:
     shown = "\n".join(report(shell))
     assert "Small" in shown
     assert not set(map(chr, [*range(10), *range(11, 32), 127])) & set(shown)
@@ -90,3 +93,33 @@ def test_an_empty_home_has_a_report(tmp_path: Path) -> None:
         lines = empty("storage").lines
     assert " in all, " in lines[0]
     assert "by agent" not in lines
+
+
+def test_the_folders_of_agents_are_measured_and_their_deletions_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for agent in AGENTS.values():
+        for name in agent.variables:
+            monkeypatch.delenv(name, raising=False)
+    claude = WritingClaude(tmp_path)
+    claude.asks("hello")
+    claude.says("good day")
+    os.utime(claude.path, (1_000_000_000, 1_000_000_000))
+    with a_shell(tmp_path) as shell:
+        lines = report(shell, columns=400)
+        [row] = part(lines, "by folders of agents")
+        assert row.split()[:2] == ["Claude", "Code"]
+        [sentence] = [line for line in lines if "Within a week" in line]
+        assert sentence.startswith(
+            "Claude Code deletes session files that were not changed for 30 days, by default."
+        )
+        assert sentence.endswith(
+            "1 not here, or not completely. To keep them: sessiond agents follow claude-code"
+        )
+        assert f"  {claude.path}" in lines
+        shell("import", str(claude.path))
+        assert any(line.endswith("All of it is here.") for line in report(shell, columns=400))
+        assert "by folders of agents" not in report(shell, "--no-agents", columns=400)
+        found = shell("storage", "--json").json
+    assert [row["agent"] for row in found["agentFolders"]] == ["claude-code"]

@@ -32,7 +32,7 @@ from support.patience import BOUND
 SESSION = "doctors-patient"
 MACHINE = {
     "lowDiskSpace", "volatileDisk", "networkDisk", "lowWatchLimit", "lowDescriptorLimit", "openElsewhere", "wrongClock",
-    "readOnlyDisk",
+    "readOnlyDisk", "diskFullSoon", "agentWillDelete",
 }  # fmt: skip
 DATABASES = {"damagedIndex", "damagedHistory", "damagedCommands"}
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.session_processes import NamedProcess
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class Agent:
         mcp: Where the agent finds the MCP servers of its user; None if that is not known.
         acp_command: The command that starts the agent, or its adapter, as an agent of the Agent Client Protocol; empty
             if there is none, or it was not checked.
+        deletes: The sessions that the agent deletes without being asked, in Markdown; empty if that is not known.
+        deletion: Returns what it deletes by the settings of its user; None if that is not known. It blocks.
         processes: Returns the processes of which at least one has the session in a source (`agents.session_processes`).
             One that is named together with its start time may have ended; the others run. It is empty if nothing
             tells. None if no file of the agent tells. It blocks.
@@ -183,6 +186,8 @@ class Agent:
     hooks: HookFile | None = None
     mcp: McpFile | None = None
     acp_command: tuple[str, ...] = ()
+    deletes: str = ""
+    deletion: Callable[[Environ], DeletionRule | None] = lambda environ: None
     processes: Callable[[str], list[NamedProcess]] | None = None
     before_load: Callable[[str, Environ], None] | None = None
 

@@ -144,10 +144,10 @@ class Hub:
 
     @cached_property
     def storage(self) -> "StorageReports":
-        """The service of `storage/report`."""
+        """The service of `storage/report` and `storage/agents`."""
         from sessiond.hub.storage.service import StorageReports
 
-        return StorageReports(self.index, self._files)
+        return StorageReports(self.index, self._files, self.following)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""

@@ -213,6 +213,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         "The disk is nearly full. If it becomes full, appends are refused until space is free.",
         "To find large files: du -xh {path} | sort -h | tail. sessiond cleanup and sessiond purge may help.",
     ),
+    "diskFullSoon": Kind(
+        "warning",
+        "The disk will be full in a month, if sessions grow as in the last one.",
+        "See what takes the space: sessiond storage.",
+    ),
     "networkDisk": Kind(
         "warning",
         "A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the"
@@ -254,6 +259,16 @@ KINDS: Final[Mapping[str, Kind]] = {
         "A file of a followed agent is not read.",
         "All its other files are followed. View it: ls -ld {path}; head -c 500 {path}. If a newer version of the agent"
         " wrote it, update sessiond.",
+    ),
+    "giantAgentFile": Kind(
+        "note",
+        "A session file of a followed agent has more than a gigabyte.",
+        "It is kept whole. An agent may fail to load it; to go on in a new session: sessiond resume.",
+    ),
+    "agentWillDelete": Kind(
+        "warning",
+        "An agent will delete session files within a week that are not here, or not completely.",
+        "See which and why: sessiond storage. Files of followed agents are read; sessiond agents names the others.",
     ),
     "agentFileForbidden": Kind(
         "note",

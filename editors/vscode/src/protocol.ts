@@ -3345,7 +3345,7 @@ export interface StorageReportResult {
   sessions: LargeSession[];
   /** The size of the sessions that were changed in the last 30 days. */
   recentBytes: number;
-  /** What can still be written; null if it is not known. */
+  /** The bytes that can still be written; null if it is not known. */
   freeBytes: number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3379,6 +3379,70 @@ export interface LargeSession {
   logBytes: number;
   /** The size of the blobs that it names. */
   blobBytes: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Return how much space the agents' own folders take, and what the agents will delete there.
+ *
+ * Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+ */
+export interface StorageAgentsParams {
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The agents that have files on this machine, in a fixed order. */
+export interface StorageAgentsResult {
+  /** A row for each. */
+  agents: AgentStorage[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The folders of one agent. */
+export interface AgentStorage {
+  /** The name of the agent. */
+  agent: string;
+  /** Whether its sessions are read as it writes them. */
+  isFollowed: boolean;
+  /** The absolute paths of its folders. */
+  folders: string[];
+  /** The number of its session files, or of the sessions in its databases. */
+  fileCount: number;
+  /** The size of these files or databases. */
+  sessionBytes: number;
+  /** The size of the other files in the folders. */
+  otherBytes: number;
+  /** The size of the files that were changed in the last 30 days. */
+  recentBytes: number;
+  /** Null if it is not known. */
+  deletion: AgentDeletion | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The rule by which an agent deletes its own session files, and the files that will go within 7 days. */
+export interface AgentDeletion {
+  /** It deletes files that were not changed for so long; null: none by age. */
+  maxAgeDays: number | null;
+  /** It deletes all but so many of a folder; null: none by number. */
+  maxCount: number | null;
+  /** The settings file that says so; null for its defaults. */
+  settingsPath: string | null;
+  /** Facts that a person would not expect, in sentences; may be empty. */
+  remark: string;
+  /** The files that it will delete within 7 days, unless they are changed. */
+  dueCount: number;
+  /** Their size. */
+  dueBytes: number;
+  /** Those of them whose sessions are not here, or not with all that the files have. */
+  missingCount: number;
+  /** Their paths: the 10 largest. */
+  missing: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5655,6 +5719,8 @@ export type FindingKind =
   | "quarantinedDatabase"
   /** The disk is nearly full. If it becomes full, appends are refused until space is free. */
   | "lowDiskSpace"
+  /** The disk will be full in a month, if sessions grow as in the last one. */
+  | "diskFullSoon"
   /** A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the server. */
   | "networkDisk"
   /** A folder is in memory: its content is lost at a restart of the machine. */
@@ -5671,6 +5737,10 @@ export type FindingKind =
   | "agentNotFollowed"
   /** A file of a followed agent is not read. */
   | "agentFileSkipped"
+  /** A session file of a followed agent has more than a gigabyte. */
+  | "giantAgentFile"
+  /** An agent will delete session files within a week that are not here, or not completely. */
+  | "agentWillDelete"
   /** You have no right to read a file or folder of a followed agent. */
   | "agentFileForbidden"
   /** A file of a followed agent is a symbolic link, or a link leads to a folder above the agent's. It is not read. */
@@ -6302,6 +6372,12 @@ export interface Requests {
    */
   "storage/report": { params: StorageReportParams; result: StorageReportResult; errors: "storageFailed" };
   /**
+   * Return how much space the agents' own folders take, and what the agents will delete there.
+   *
+   * Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+   */
+  "storage/agents": { params: StorageAgentsParams; result: StorageAgentsResult; errors: never };
+  /**
    * Return those of some blobs that the store lacks. The grace period of the others starts again.
    *
    * @experimental
@@ -6532,6 +6608,7 @@ export const methods = {
   agentWake: "agent/wake",
   usageReport: "usage/report",
   storageReport: "storage/report",
+  storageAgents: "storage/agents",
   blobMissing: "blob/missing",
   syncPositions: "sync/positions",
   syncIds: "sync/ids",

@@ -14,6 +14,7 @@ from sessiond.agents.agent import (
     described_server,
 )
 from sessiond.agents.claude_code.processes import processes_of
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, moved, named
 
 if TYPE_CHECKING:
@@ -86,6 +87,12 @@ def _writer() -> "NativeWriter":
     return WRITER
 
 
+def _deletion(environ: Environ) -> DeletionRule:
+    from sessiond.agents.claude_code.deletion import deletion
+
+    return deletion(environ)
+
+
 CLAUDE_CODE = Agent(
     name="claude-code",
     title="Claude Code",
@@ -103,6 +110,11 @@ CLAUDE_CODE = Agent(
     folders=_folders,
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["claude", "--resume", native_id],
+    deletes=(
+        "at each start, transcripts whose files were not changed for `cleanupPeriodDays` (30), also if a project's own"
+        " settings say so for all projects"
+    ),
+    deletion=_deletion,
     processes=processes_of,
     new_file=_new_file,
     finds=_finds,  # only if the session belongs to the folder

@@ -12,6 +12,7 @@ from sessiond.agents.agent import (
     WrittenSession,
     described_server,
 )
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import moved
 from sessiond.agents.session_processes import NamedProcess, holders
 
@@ -97,6 +98,8 @@ CODEX = Agent(
     is_archived=_is_archived,
     resume_command=lambda native_id: ["codex", "resume", native_id],
     processes=_processes,
+    deletes="nothing",
+    deletion=lambda environ: DeletionRule(remark="It deletes nothing by itself."),
     new_file=_new_file,
     acp_command=("codex-acp",),
     hooks=HookFile(

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, named
 from sessiond.agents.session_processes import NamedProcess, holders, names_in
 
@@ -42,4 +43,8 @@ COPILOT = Agent(
     is_session_file=lambda path: path.endswith(".jsonl"),
     resume_command=lambda native_id: ["copilot", f"--resume={native_id}"],
     processes=_processes,
+    deletes="nothing; `/session prune` and `/session delete` do",
+    deletion=lambda environ: DeletionRule(
+        remark="It deletes nothing by itself; /session prune and /session delete do."
+    ),
 )

@@ -17,6 +17,7 @@ from sessiond.agents.agent import (
     WrittenSession,
     described_server,
 )
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -180,6 +181,12 @@ def _writer() -> "NativeWriter":
     return WRITER
 
 
+def _deletion(environ: Environ) -> DeletionRule:
+    from sessiond.agents.gemini.deletion import deletion
+
+    return deletion(environ)
+
+
 GEMINI = Agent(
     name="gemini",
     title="Gemini CLI",
@@ -199,6 +206,11 @@ GEMINI = Agent(
     resume_command=lambda native_id: ["gemini", "--resume", native_id],
     new_file=_new_file,
     finds=_finds,
+    deletes=(
+        "at each start in a project, its sessions that are older than `general.sessionRetention.maxAge` (30 days) or"
+        " more than `maxCount`, their tool outputs, and files that it cannot read"
+    ),
+    deletion=_deletion,
     acp_command=("gemini", "--acp"),
     before_load=_keep_copy,
     hooks=HookFile(

@@ -4,6 +4,7 @@ import os.path
 from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.opencode.places import config_folder, folders
 from sessiond.agents.opencode.plugin import PLUGIN
 from sessiond.agents.session_processes import NamedProcess, holders
@@ -80,6 +81,8 @@ OPENCODE = Agent(
     is_session_file=_is_session_file,
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     processes=_processes,
+    deletes="nothing",
+    deletion=lambda environ: DeletionRule(remark="It deletes nothing by itself."),
     load_database=_database,
     load_folders=_folders,
     acp_command=("opencode", "acp"),

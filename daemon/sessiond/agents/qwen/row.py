@@ -4,6 +4,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sessiond.agents.agent import Agent, Environ, HookFile, McpFile, NewFile, WrittenSession, described_server
+from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
@@ -59,6 +60,16 @@ QWEN = Agent(
     resume_command=lambda native_id: ["qwen", "--resume", native_id],
     new_file=_new_file,
     finds=_finds,  # only if the session belongs to the folder
+    deletes=(
+        "no sessions; after `general.cleanupPeriodDays` (30) the transcripts of background sub-agents, copies of files"
+        " and logs"
+    ),
+    deletion=lambda environ: DeletionRule(
+        remark=(
+            "It deletes no sessions. Transcripts of background sub-agents, copies of files and logs are deleted after"
+            " general.cleanupPeriodDays (30 by default)."
+        )
+    ),
     hooks=HookFile(
         path=lambda environ: home(environ) + "/.qwen/settings.json",
         events=("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"),

@@ -1,16 +1,18 @@
-"""The command storage: how much space the sessions take."""
+"""The command storage: how much space the sessions take, and what the agents will delete of their own files."""
 
 from __future__ import annotations
 
+import json  # noqa: TID251 - the results of two requests are printed as one object
 import os
 import sys
 import time
 
 from sessiond import human
+from sessiond.cli.render import progress
 from sessiond.cli.render.bars import bar, percent
 from sessiond.cli.render.style import style_for
 from sessiond.client.blocking import connect
-from sessiond.text import fit, one_line, pad, width
+from sessiond.text import fit, one_line, pad, width, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ _SMALL_BAR = 8
 _NAME = 40
 _MIN_NAME = 12
 _MONTHS = 12
+_FEW = 3
 _WITH_AGE = 48
 _WITH_FOLDER = 70
 """The columns of a terminal from which the age and the folder of a session are shown."""
@@ -37,16 +40,20 @@ _KINDS = {
 
 
 def storage(args: ParsedArguments) -> int:
-    """Send `storage/report`."""
+    """Send `storage/report`, print its result, and then send `storage/agents`, which takes longer."""
     limit = args.number("limit", at_least=1)
     params: dict[str, Any] = {} if limit is None else {"limit": limit}
+    style = style_for(sys.stdout)
     with connect() as daemon:
-        if args.flag("json"):
-            print(daemon.call_text("storage/report", params))
-            return 0
         found = daemon.call("storage/report", params)
-    for line in _report(found, style_for(sys.stdout)):
-        print(line)
+        if not args.flag("json"):
+            print(*_report(found, style), sep="\n", flush=True)
+        if not args.flag("no-agents"):
+            found["agentFolders"] = progress.call(daemon, "storage/agents", {})["agents"]
+    if args.flag("json"):
+        print(json.dumps(found, ensure_ascii=False))
+    elif found.get("agentFolders"):
+        print(*_agent_folders(found["agentFolders"], style), sep="\n")
     return 0
 
 
@@ -117,6 +124,46 @@ def _session(session: dict[str, Any], now: float, style: Style) -> str:
     cells[-1] = style(cells[-1], "yellow")
     title = one_line(session["title"] or "") or "no title"
     return "  ".join((*cells, fit(title, max(left, _MIN_NAME), style.ellipsis)))
+
+
+def _agent_folders(found: list[dict[str, Any]], style: Style) -> Iterator[str]:
+    """Yield a table of the agents' own folders, and sentences about what the agents delete."""
+    rows = [
+        {"key": row["agent"], "count": row["fileCount"], "sizeBytes": row["sessionBytes"] + row["otherBytes"]}
+        for row in sorted(found, key=lambda row: -row["sessionBytes"] - row["otherBytes"])
+    ]
+    yield from _table("folders of agents", rows, _agent, "session file", style)
+    columns = style.columns or _DEFAULT_COLUMNS
+    deleting = [row for row in found if row["deletion"] is not None]
+    for row in deleting:
+        yield ""
+        is_urgent = bool(row["deletion"]["missingCount"])
+        for line in wrap(_deletion(row), columns):
+            yield style(line, "yellow") if is_urgent else line
+        yield from (style(line, "dim") for line in wrap(one_line(row["deletion"]["remark"]), columns))
+        for path in row["deletion"]["missing"][:_FEW]:
+            yield f"  {one_line(path)}"
+
+
+def _deletion(row: dict[str, Any]) -> str:
+    """Return a sentence about what an agent deletes, and whether it is here."""
+    name, rule = _agent(row["agent"]), row["deletion"]
+    ways = []
+    if (days := rule["maxAgeDays"]) is not None:
+        ways.append(f"session files that were not changed for {days:g} days")
+    if (count := rule["maxCount"]) is not None:
+        ways.append(f"all but the newest {count:,} of a project")
+    if not ways:
+        return f"{name} deletes no session files by itself."
+    source = "by default" if rule["settingsPath"] is None else f"as {one_line(rule['settingsPath'])} says"
+    due = f"{name} deletes {' and '.join(ways)}, {source}."
+    if not rule["dueCount"]:
+        return f"{due} None will go within a week."
+    due += f" Within a week: {human.count(rule['dueCount'], 'file')}, {human.size(rule['dueBytes'])}"
+    if not rule["missingCount"]:
+        return f"{due}. All of it is here."
+    follow = "" if row["isFollowed"] else f" To keep them: sessiond agents follow {row['agent']}"
+    return f"{due}; {rule['missingCount']:,} not here, or not completely.{follow}"
 
 
 def _agent(key: str) -> str:

@@ -5,14 +5,16 @@ from sessiond.cli.table.options import JSON
 
 COMMANDS: dict[str, Command] = {
     "storage": Command(
-        "Show how much space the sessions take, and which are the largest",
+        "Show how much space the sessions take here and at the agents, and what agents will delete",
         "storage:storage",
         (),
         (
             Option("limit", "N", "maximum number of projects and of sessions (default: 10)", short="n"),
+            Option("no-agents", "", "leave out the agents' own folders, which may take some seconds"),
             JSON,
         ),
-        "The sessions of all projects are counted, each with the blobs that it names.",
+        "The sessions of all projects are counted, each with the blobs that it names. The agents' own folders are\n"
+        "only listed, and their settings read: what an agent deletes by itself, and whether it is here.",
         ("sessiond storage", "sessiond storage --limit 30"),
         paged=True,
     ),

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from sessiond.client.methods.base import Methods
+from sessiond.client.receiver import OnProgress
 from sessiond.protocol import methods as m, types as t
 
 
@@ -529,6 +530,34 @@ class SessionMethods(Methods):
             limit=limit,
         )
         return await self.call(m.STORAGE_REPORT, params)
+
+    async def storage_of_agents(
+        self,
+        *,
+        progress: OnProgress | None = None,
+    ) -> t.StorageAgentsResult:
+        """Return how much space the agents' own folders take, and what the agents will delete there.
+
+        Nothing in these folders is opened or changed. All their files are counted, which takes as long as
+        listing them.
+
+        Method `storage/agents`.
+
+        Args:
+            progress: Called with each step of the work.
+
+        Returns:
+            The agents that have files on this machine, in a fixed order.
+
+        Raises:
+            RpcError: The daemon refused the request.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        with self._link.progress_token(progress) as token:
+            params = t.StorageAgentsParams(
+                work_done_token=token,
+            )
+            return await self.call(m.STORAGE_AGENTS, params)
 
     async def info(
         self,

@@ -1,4 +1,4 @@
-"""Checks the files and databases of followed agents: names those that are not read completely, and unchecked versions.
+"""Checks the files and databases of agents: names those that are not read completely, and what will be deleted.
 
 No file of an agent is opened. The problems of a file that was read are in the records of imports.
 """
@@ -7,23 +7,39 @@ import contextlib
 import itertools
 import os
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final
 
+from sessiond import human
 from sessiond.agents.agent import Agent
 from sessiond.agents.table import AGENTS
 from sessiond.hub.doctor.databases import opened_read_only
-from sessiond.hub.doctor.scope import Scope
+from sessiond.hub.doctor.scope import Scope, device_of
 from sessiond.hub.following import agent_list, agent_problems
 from sessiond.hub.following.agent_problems import AgentFileProblem
 from sessiond.hub.following.storage import sources_of
+from sessiond.hub.storage import agent_deletions
 from sessiond.hub.transfer.source_records import SourceRecord, records_below
+from sessiond.hub.transfer.source_state import FileStatus
+
+GIANT_BYTES: Final = 1_000_000_000
+"""The size from which a session file of an agent is reported."""
 
 
 def check_agent_files(scope: Scope) -> Iterator[None]:
-    """Report files of followed agents that are not read, or not completely, and versions that were not checked."""
-    for name in scope.config.agents.follow:
-        if name in AGENTS:
-            _check(scope, AGENTS[name].also_in(scope.config.agents.folders.get(name, ())))
+    """Report files of followed agents that are not read, or not completely, and versions that were not checked.
+
+    Of all agents, report what they will delete before it is here.
+    """
+    for name, agent in AGENTS.items():
+        agent = agent.also_in(scope.config.agents.folders.get(name, ()))
+        if name in scope.config.agents.follow:
+            _check(scope, agent)
+        elif (rule := agent.deletion(os.environ)) is not None and rule.deletes:
+            with contextlib.suppress(Exception):  # nobody asked for the files of this agent
+                files = sources_of(agent, os.environ).census().sources
+                _check_deletion(scope, agent, files, _records(scope.locations.imports, agent))
         yield
 
 
@@ -50,10 +66,39 @@ def _check(scope: Scope, agent: Agent) -> None:
         is_outdated = found.sources[path] != record.state.status
         if problem is not None and not (problem.message == agent_problems.FORBIDDEN and is_outdated):
             _add(scope, problem)
+    _check_sizes(scope, found.sources if agent.storage == "files" else {})
+    _check_deletion(scope, agent, found.sources, records)
     newest = agent_list.newest_version(records.values())
     if agent.is_unchecked(newest):
         message = f"version {newest} of {agent.title} wrote sessions, and {agent.checked_version} was checked"
         scope.add("uncheckedAgentVersion", message, agent.folders(os.environ)[0])
+
+
+def _check_sizes(scope: Scope, files: Mapping[str, FileStatus]) -> None:
+    """Report giant files, and count the bytes that were written lately on the disk of the sessions."""
+    device = device_of(scope.locations.data)
+    for path, status in files.items():
+        if status.size >= GIANT_BYTES:
+            scope.add("giantAgentFile", f"it has {human.size(status.size)}", path)
+        if status.device == device and status.modified_ns >= scope.recent_ns:
+            scope.recent_bytes += status.size
+
+
+def _check_deletion(
+    scope: Scope, agent: Agent, files: Mapping[str, FileStatus], records: Mapping[str, SourceRecord]
+) -> None:
+    """Report that an agent will soon delete sessions that are not here."""
+    rule = agent.deletion(os.environ)
+    if rule is None or not rule.deletes:
+        return
+    due = agent_deletions.due(rule, files, time.time_ns())
+    missing = agent_deletions.not_here(due, records) if due else []
+    if missing:
+        number = human.count(len(missing), "session file")
+        scope.add(
+            "agentWillDelete", f"{agent.title} will delete {number} within a week that are not here completely",
+            missing[0], severity="warning" if agent.name in scope.config.agents.follow else "note",
+        )  # fmt: skip
 
 
 def _is_readable(path: str) -> bool:

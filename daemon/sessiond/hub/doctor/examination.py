@@ -10,6 +10,7 @@ from sessiond.hub.doctor.blobs import check_blobs
 from sessiond.hub.doctor.daemon_log import check_daemon_log
 from sessiond.hub.doctor.databases import check_databases
 from sessiond.hub.doctor.folders import check_folders
+from sessiond.hub.doctor.growth import check_growth
 from sessiond.hub.doctor.logs import Logs, check_logs
 from sessiond.hub.doctor.machine import check_machine
 from sessiond.hub.doctor.scope import Scope
@@ -20,7 +21,9 @@ from sessiond.protocol import types as t
 def examine(scope: Scope) -> Iterator[None]:
     """Run all checks in steps. Afterwards the findings are in `scope.found`."""
     if not scope.only:
-        for check in (check_folders, check_machine, check_daemon_log, check_databases, check_agent_files):
+        for check in (
+            check_folders, check_machine, check_daemon_log, check_databases, check_agent_files, check_growth,
+        ):  # fmt: skip
             yield from check(scope)
     logs = Logs()
     yield from check_logs(scope, logs)

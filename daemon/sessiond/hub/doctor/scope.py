@@ -1,6 +1,7 @@
 """The scope of an examination, and the findings that it has collected."""
 
 import os
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,18 @@ from sessiond.protocol.findings import KINDS, finding
 
 MAX_FINDINGS_PER_KIND: Final = 10_000
 """Limit of findings of one kind and severity that are stored, and can be fixed. Further ones are only counted."""
+
+
+RECENT_DAYS: Final = 30
+"""The days within which a file counts as written lately."""
+
+
+def device_of(folder: str) -> int | None:
+    """Return the device that holds a folder; None if it does not exist."""
+    try:
+        return os.stat(folder).st_dev  # noqa: PTH116 - a text
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,8 @@ class Scope:
         found: The findings.
         unlisted: The number of findings that are not in `found`, by kind and severity.
         sessions: The number of session files that were read, with `session_bytes` in total.
+        recent_ns: The time since when a file counts as written lately, in nanoseconds since 1970.
+        recent_bytes: The size of the files on the disk of the sessions that were written lately.
         blobs: The number of blobs that were read, with `blob_bytes` in total.
     """
 
@@ -48,6 +63,8 @@ class Scope:
     session_bytes: int = 0
     blobs: int = 0
     blob_bytes: int = 0
+    recent_ns: int = field(default_factory=lambda: time.time_ns() - RECENT_DAYS * 86_400_000_000_000)
+    recent_bytes: int = 0
     unlisted: Counter[tuple[str, str]] = field(default_factory=Counter)
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
 

@@ -34,8 +34,9 @@ class AgentFollowing:
     ) -> None:
         self._open = open_sessions
         self._exchange = exchange
-        self._environ = os.environ if environ is None else environ
-        self.user_home = home(self._environ)
+        self.environ = os.environ if environ is None else environ
+        """The environment variables that may move the folders of agents."""
+        self.user_home = home(self.environ)
         """The home folder below which agents are looked for."""
         self._config = AgentsConfig()
         self._is_wanted = asyncio.Event()
@@ -62,7 +63,7 @@ class AgentFollowing:
         if self._follower is None:
             make = await asyncio.to_thread(_load)
             if self._follower is None:
-                self._follower = make(self._open, self._exchange, self._environ)
+                self._follower = make(self._open, self._exchange, self.environ)
                 self._follower.configure(self._config)
         return self._follower
 
@@ -78,8 +79,17 @@ class AgentFollowing:
 
     async def describe(self) -> list[t.AgentInfo]:
         """Return a description of each agent; see `agent_list.describe_all`."""
-        follower, records = await self.follower(), (await self._exchange.imports()).records
-        return await asyncio.to_thread(_describe_all, self.agents(), self._environ, records, follower)
+        follower, records = await self.follower(), await self.records()
+        return await asyncio.to_thread(_describe_all, self.agents(), self.environ, records, follower)
+
+    async def records(self) -> "SourceRecords":
+        """Return the records of the files that were imported."""
+        return (await self._exchange.imports()).records
+
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """The names of the agents that the configuration names."""
+        return tuple(self._config.follow)
 
     def agents(self) -> list[Agent]:
         """Return all agents with the folders that the configuration adds."""
@@ -93,11 +103,11 @@ class AgentFollowing:
             with_files: Whether to return only agents that have session files.
         """
         agents = [agent.also_in(() if environ is None else agent.folders(environ)) for agent in self.agents()]
-        return await asyncio.to_thread(_followable, agents, self._environ, with_files=with_files)
+        return await asyncio.to_thread(_followable, agents, self.environ, with_files=with_files)
 
     async def sessions_of(self, name: str) -> dict[str, str]:
         """Return the ids of the sessions that came from files of an agent, each with the path of one of its files."""
-        records = (await self._exchange.imports()).records
+        records = await self.records()
         below = await asyncio.to_thread(records.below, self._folders(name))
         return {
             record.session.session_id: path for path, record in below.items() if record.session is not None
@@ -105,11 +115,11 @@ class AgentFollowing:
 
     async def drop_records(self, name: str) -> None:
         """Drop the records of the files of an agent, so that they are imported again when it is followed again."""
-        records = (await self._exchange.imports()).records
+        records = await self.records()
         await asyncio.to_thread(records.delete_below, self._folders(name))
 
     def _folders(self, name: str) -> list[str]:
-        return next(agent.folders(self._environ) for agent in self.agents() if agent.name == name)
+        return next(agent.folders(self.environ) for agent in self.agents() if agent.name == name)
 
 
 def _describe_all(

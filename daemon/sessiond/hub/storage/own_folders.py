@@ -18,7 +18,7 @@ _KINDS: Final = {
 
 
 def sizes(locations: Locations) -> Shares:
-    """Return the number and the size of all files by kind. What cannot be read is left out."""
+    """Return the number and the size of all files by kind. Files that cannot be read are left out."""
     found = Shares()
     tops = {os.path.realpath(folder) for folder in (locations.data, locations.state)}
     for top in tops:

@@ -1,4 +1,4 @@
-"""Answers `storage/report`: asks the index for the sizes of sessions, and adds those of the other files."""
+"""Answers `storage/report` and `storage/agents`: asks the index for the sizes of sessions, and measures other files."""
 
 import asyncio
 import os
@@ -6,10 +6,14 @@ import time
 from typing import Final
 
 from sessiond.hub import clock
+from sessiond.hub.execution.progress import ReportPercentage
+from sessiond.hub.execution.threads import step_through
+from sessiond.hub.following.service import AgentFollowing
 from sessiond.hub.index.columns import as_key
 from sessiond.hub.index.index import Index
 from sessiond.hub.index.worker import Worker
 from sessiond.hub.storage import own_folders, session_sizes
+from sessiond.hub.storage.agent_folders import AgentFolders
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
@@ -24,11 +28,13 @@ class StorageReports:
     Args:
         index: The index of the sessions.
         files: The store of sessions on disk.
+        following: The agents.
     """
 
-    def __init__(self, index: Index, files: Store) -> None:
+    def __init__(self, index: Index, files: Store, following: AgentFollowing) -> None:
         self._index = index
         self._files = files
+        self._following = following
 
     async def report(self, params: t.StorageReportParams, locations: Locations) -> t.StorageReportResult:
         """Return a report.
@@ -57,3 +63,14 @@ class StorageReports:
             months=sizes.months.newest(), sessions=sizes.largest, recent_bytes=sizes.recent_bytes,
             free_bytes=await self._files.free_bytes(),
         )  # fmt: skip
+
+    async def agents(self, report: ReportPercentage) -> t.StorageAgentsResult:
+        """Return the sizes of the folders of agents, and what the agents will delete. `report` receives progress."""
+        now_ns = time.time_ns()
+        folders = AgentFolders(
+            self._following.agents(), self._following.environ, self._following.followed,
+            (await self._following.records()).below, now_ns=now_ns,
+            recent_ns=now_ns - RECENT_SECONDS * 1_000_000_000,
+        )  # fmt: skip
+        await step_through(folders.measure(), lambda: report(*folders.progress))
+        return t.StorageAgentsResult(agents=folders.found)

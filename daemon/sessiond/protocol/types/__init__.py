@@ -263,7 +263,11 @@ from sessiond.protocol.types.stats import (
     TokenTotals as TokenTotals,
 )
 from sessiond.protocol.types.storage import (
+    AgentDeletion as AgentDeletion,
+    AgentStorage as AgentStorage,
     LargeSession as LargeSession,
+    StorageAgentsParams as StorageAgentsParams,
+    StorageAgentsResult as StorageAgentsResult,
     StorageReportParams as StorageReportParams,
     StorageReportResult as StorageReportResult,
     StorageShare as StorageShare,

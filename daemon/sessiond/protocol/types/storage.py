@@ -1,10 +1,10 @@
-"""The space that sessions take: storage/report."""
+"""The space that sessions take: storage/report, storage/agents."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
-from sessiond.protocol.types.shared import Params, Wire
+from sessiond.protocol.types.shared import Params, ProgressToken, Wire
 
 
 class StorageReportParams(Params, frozen=True):
@@ -50,4 +50,45 @@ class StorageReportResult(Wire, frozen=True):
     months: list[StorageShare]  # the sessions by the month of their last change, in UTC
     sessions: list[LargeSession]  # the largest sessions
     recent_bytes: int  # the size of the sessions that were changed in the last 30 days
-    free_bytes: int | None  # what can still be written; null if it is not known
+    free_bytes: int | None  # the bytes that can still be written; null if it is not known
+
+
+class StorageAgentsParams(Params, frozen=True):
+    """Return how much space the agents' own folders take, and what the agents will delete there.
+
+    Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+    """
+
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+
+
+class AgentDeletion(Wire, frozen=True):
+    """The rule by which an agent deletes its own session files, and the files that will go within 7 days."""
+
+    max_age_days: float | None  # it deletes files that were not changed for so long; null: none by age
+    max_count: int | None  # it deletes all but so many of a folder; null: none by number
+    settings_path: str | None  # the settings file that says so; null for its defaults
+    remark: str  # facts that a person would not expect, in sentences; may be empty
+    due_count: int  # the files that it will delete within 7 days, unless they are changed
+    due_bytes: int  # their size
+    missing_count: int  # those of them whose sessions are not here, or not with all that the files have
+    missing: list[str]  # their paths: the 10 largest
+
+
+class AgentStorage(Wire, frozen=True):
+    """The folders of one agent."""
+
+    agent: str  # the name of the agent
+    is_followed: bool  # whether its sessions are read as it writes them
+    folders: list[str]  # the absolute paths of its folders
+    file_count: int  # the number of its session files, or of the sessions in its databases
+    session_bytes: int  # the size of these files or databases
+    other_bytes: int  # the size of the other files in the folders
+    recent_bytes: int  # the size of the files that were changed in the last 30 days
+    deletion: AgentDeletion | None  # null if it is not known
+
+
+class StorageAgentsResult(Wire, frozen=True):
+    """The agents that have files on this machine, in a fixed order."""
+
+    agents: list[AgentStorage]  # a row for each

@@ -1762,7 +1762,7 @@
 ---@field months sessiond.StorageShare[] The sessions by the month of their last change, in UTC.
 ---@field sessions sessiond.LargeSession[] The largest sessions.
 ---@field recentBytes integer The size of the sessions that were changed in the last 30 days.
----@field freeBytes? integer What can still be written; null if it is not known.
+---@field freeBytes? integer The bytes that can still be written; null if it is not known.
 
 ---The part of the space that has one key.
 ---@class (exact) sessiond.StorageShare
@@ -1779,6 +1779,38 @@
 ---@field updatedAt string When it was written last.
 ---@field logBytes integer The size of its log.
 ---@field blobBytes integer The size of the blobs that it names.
+
+---Return how much space the agents' own folders take, and what the agents will delete there.
+---
+---Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+---@class (exact) sessiond.StorageAgentsParams
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+
+---The agents that have files on this machine, in a fixed order.
+---@class (exact) sessiond.StorageAgentsResult
+---@field agents sessiond.AgentStorage[] A row for each.
+
+---The folders of one agent.
+---@class (exact) sessiond.AgentStorage
+---@field agent string The name of the agent.
+---@field isFollowed boolean Whether its sessions are read as it writes them.
+---@field folders string[] The absolute paths of its folders.
+---@field fileCount integer The number of its session files, or of the sessions in its databases.
+---@field sessionBytes integer The size of these files or databases.
+---@field otherBytes integer The size of the other files in the folders.
+---@field recentBytes integer The size of the files that were changed in the last 30 days.
+---@field deletion? sessiond.AgentDeletion Null if it is not known.
+
+---The rule by which an agent deletes its own session files, and the files that will go within 7 days.
+---@class (exact) sessiond.AgentDeletion
+---@field maxAgeDays? number It deletes files that were not changed for so long; null: none by age.
+---@field maxCount? integer It deletes all but so many of a folder; null: none by number.
+---@field settingsPath? string The settings file that says so; null for its defaults.
+---@field remark string Facts that a person would not expect, in sentences; may be empty.
+---@field dueCount integer The files that it will delete within 7 days, unless they are changed.
+---@field dueBytes integer Their size.
+---@field missingCount integer Those of them whose sessions are not here, or not with all that the files have.
+---@field missing string[] Their paths: the 10 largest.
 
 ---Return those of some blobs that the store lacks. The grace period of the others starts again.
 ---@class (exact) sessiond.BlobMissingParams
@@ -3102,6 +3134,7 @@
 ---| "quarantinedHold" # The damaged file of a hold was renamed. Its terminal has a new one.
 ---| "quarantinedDatabase" # A damaged database was renamed.
 ---| "lowDiskSpace" # The disk is nearly full. If it becomes full, appends are refused until space is free.
+---| "diskFullSoon" # The disk will be full in a month, if sessions grow as in the last one.
 ---| "networkDisk" # A folder is on a network filesystem, where locks and the durability of acknowledged entries depend on the server.
 ---| "volatileDisk" # A folder is in memory: its content is lost at a restart of the machine.
 ---| "readOnlyDisk" # A folder is on a filesystem that is mounted read-only, as after a disk error.
@@ -3110,6 +3143,8 @@
 ---| "failedTask" # A part of the daemon that works in the background ended with an error.
 ---| "agentNotFollowed" # An agent is in the list of followed agents, and an error prevents it.
 ---| "agentFileSkipped" # A file of a followed agent is not read.
+---| "giantAgentFile" # A session file of a followed agent has more than a gigabyte.
+---| "agentWillDelete" # An agent will delete session files within a week that are not here, or not completely.
 ---| "agentFileForbidden" # You have no right to read a file or folder of a followed agent.
 ---| "agentFileLinked" # A file of a followed agent is a symbolic link, or a link leads to a folder above the agent's. It is not read.
 ---| "agentLineDamaged" # A line in a file of a followed agent cannot be read, or not in its place.
@@ -3241,6 +3276,7 @@ M.methods = {
   agentWake = "agent/wake", -- sessiond.AgentWakeParams -> sessiond.AgentWakeResult (experimental)
   usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
   storageReport = "storage/report", -- sessiond.StorageReportParams -> sessiond.StorageReportResult
+  storageAgents = "storage/agents", -- sessiond.StorageAgentsParams -> sessiond.StorageAgentsResult
   blobMissing = "blob/missing", -- sessiond.BlobMissingParams -> sessiond.BlobMissingResult (experimental)
   syncPositions = "sync/positions", -- sessiond.SyncPositionsParams -> sessiond.SyncPositionsResult (experimental)
   syncIds = "sync/ids", -- sessiond.SyncIdsParams -> sessiond.SyncIdsResult (experimental)
