@@ -43,6 +43,7 @@ MEASUREMENTS = {
     "tree": "trees",
     "export": "exporting",
     "page": "page_opening",
+    "archive": "archiving",
 }
 """The module of each. A module is imported when it is run, because a commit may lack some imports."""
 
