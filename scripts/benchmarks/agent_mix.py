@@ -32,7 +32,7 @@ _SYLLABLES: Final = (
     "ba", "de", "fi", "go", "lu", "ma", "ne", "pi", "ro", "sa", "te", "vu", "ki", "lo", "ran", "der", "mel", "tis",
     "por", "gan",
 )  # fmt: skip
-_TABLES: Final = """
+OPENCODE_TABLES: Final = """
 CREATE TABLE session(id TEXT PRIMARY KEY, parent_id TEXT, slug TEXT, directory TEXT, title TEXT, version TEXT,
     revert TEXT, time_created INTEGER, time_updated INTEGER);
 CREATE TABLE message(id TEXT PRIMARY KEY, session_id TEXT, time_created INTEGER, time_updated INTEGER, data TEXT);
@@ -443,7 +443,7 @@ class _OpenCode:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True)
         self._database = sqlite3.connect(path)
-        self._database.executescript(_TABLES)
+        self._database.executescript(OPENCODE_TABLES)
 
     def __enter__(self) -> "_OpenCode":
         return self

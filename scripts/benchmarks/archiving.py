@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scripts.benchmarks.agent_mix import SHARES, Mix, write_mix
+from scripts.benchmarks.costs import cpu_with_children, highest_child, on_disk, peaks
 from scripts.benchmarks.processes import Daemon, sessiond
 from scripts.benchmarks.report import Row, formatted, sampled
 
@@ -32,7 +33,6 @@ ON_DISK: Final = 0.40
 DAEMON_BYTES: Final = 150e6
 _POLL_SECONDS: Final = 0.5
 _SAMPLES: Final = 20
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 class _Reading(NamedTuple):
@@ -105,8 +105,8 @@ def _home(home: Path) -> "Iterator[None]":
 def _read(home: Path, mix: Mix) -> _Reading:
     """Follow all agents until everything is indexed."""
     with sessiond(home) as daemon:
-        before = _cpu(daemon.pid)
-        with _peaks(daemon.pid) as peaks, daemon.connect() as connection:
+        before = cpu_with_children(daemon.pid)
+        with peaks(daemon.pid) as found, daemon.connect() as connection:
             following = threading.Thread(
                 target=connection.call, args=("agent/follow", {"agents": sorted(SHARES)})
             )
@@ -114,11 +114,11 @@ def _read(home: Path, mix: Mix) -> _Reading:
             step = max(1, mix.session_count // _SAMPLES)
             for number in range(0, mix.session_count, step):
                 _until(lambda number=number: _finds(daemon, mix.word(number)))  # type: ignore[misc]
-            people = _cpu(daemon.pid) - before
+            people = cpu_with_children(daemon.pid) - before
             following.join()
             _until(lambda: not daemon.call("session/search", query="zebra")["unsearched"]["sessionCount"])
-            used = _cpu(daemon.pid) - before
-    return _Reading(used, people, peaks[daemon.pid], _highest_child(peaks, daemon), _on_disk(home))
+            used = cpu_with_children(daemon.pid) - before
+    return _Reading(used, people, found[daemon.pid], highest_child(found, daemon.pid), on_disk(home))
 
 
 def _finds(daemon: Daemon, word: str) -> bool:
@@ -128,73 +128,6 @@ def _finds(daemon: Daemon, word: str) -> bool:
 def _until(happens: Callable[[], bool]) -> None:
     while not happens():
         time.sleep(_POLL_SECONDS)
-
-
-def _highest_child(peaks: "dict[int, int]", daemon: Daemon) -> int:
-    return max((peak for pid, peak in peaks.items() if pid != daemon.pid), default=0)
-
-
-def _cpu(pid: int) -> float:
-    """Return the seconds of processor time of a process and of its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICKS
-
-
-@contextmanager
-def _peaks(pid: int) -> "Iterator[dict[int, int]]":
-    """Record the highest memory in bytes of a process and of its children during the block, by process."""
-    peaks: dict[int, int] = {}
-    is_over = threading.Event()
-
-    def watch() -> None:
-        while not is_over.wait(0.05):
-            for process in (pid, *_children(pid)):
-                peaks[process] = max(peaks.get(process, 0), _peak(process))
-
-    watching = threading.Thread(target=watch)
-    watching.start()
-    try:
-        yield peaks
-    finally:
-        is_over.set()
-        watching.join()
-
-
-def _children(pid: int) -> list[int]:
-    found: list[int] = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            found += map(int, path.read_text(encoding="ascii").split())
-        except OSError:
-            continue  # the thread has ended
-    return found
-
-
-def _peak(pid: int) -> int:
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    except OSError:
-        return 0
-    found = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return next((int(line.split()[1]) * 1024 for line in found), 0)
-
-
-def _on_disk(home: Path) -> Counter[str]:
-    """Return the bytes that a home takes on disk, by kind."""
-    sizes: Counter[str] = Counter()
-    for parent, _, names in os.walk(home):
-        for name in names:
-            path = Path(parent, name)
-            sizes[_kind(path.relative_to(home))] += path.lstat().st_blocks * 512
-    return sizes
-
-
-def _kind(path: Path) -> str:
-    if "blobs" in path.parts:
-        return "blobs"
-    if "sessions" in path.parts:
-        return "logs"
-    return "index" if path.name.startswith("index") else "other"
 
 
 def _agentsview(home: Path) -> _Reading | None:
@@ -215,4 +148,4 @@ def _agentsview(home: Path) -> _Reading | None:
     if syncing.returncode:
         raise RuntimeError(f"agentsview ended with {syncing.returncode}")
     used = usage.ru_utime + usage.ru_stime
-    return _Reading(used, used, usage.ru_maxrss * 1024, 0, _on_disk(home / ".agentsview"))
+    return _Reading(used, used, usage.ru_maxrss * 1024, 0, on_disk(home / ".agentsview"))

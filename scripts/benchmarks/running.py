@@ -44,6 +44,7 @@ MEASUREMENTS = {
     "export": "exporting",
     "page": "page_opening",
     "archive": "archiving",
+    "giants": "giants",
 }
 """The module of each. A module is imported when it is run, because a commit may lack some imports."""
 
