@@ -103,6 +103,14 @@ def table(page: str) -> str:
     return between(page, "<!-- generated: deletion -->\n", "<!-- end -->\n", f"\n{head}{deleting}\n")
 
 
+def kept(page: str) -> str:
+    rows = "".join(f"| {agent.title} | {agent.keeps or '–'} |\n" for agent in ROWS)
+    head = "| agent | kept with the session |\n|---|---|\n"
+    return between(
+        page, "<!-- generated: files beside transcripts -->\n", "<!-- end of files -->\n", f"\n{head}{rows}\n"
+    )
+
+
 def row(agent: Agent) -> str:
     variables = ", ".join(f"`{name}`" for name in agent.variables) or "–"
     checked = agent.checked_version or "documents only"
@@ -123,7 +131,7 @@ def between(page: str, start: str, end: str, text: str) -> str:
 TARGETS: dict[str, Callable[[str], str]] = {
     "daemon/sessiond/agent_names.py": names,
     "daemon/sessiond/protocol/enums.py": enumerations,
-    "daemon/agents.md": table,
+    "daemon/agents.md": lambda page: kept(table(page)),
 }
 
 

@@ -14,6 +14,7 @@ from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.session_processes import NamedProcess
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect, ForkedHistory, NativeWriter
     from sessiond.agents.session_database import SessionDatabase, SessionFolders
 
@@ -131,6 +132,9 @@ class Agent:
         load_dialect: Imports and returns the reader of `dialect`; None if another row does, or there is none.
         beside: Imports and returns what finds data for the reader in files beside a session, for one request; None if
             the agent has none.
+        load_attachments: Imports and returns where it writes files beside a transcript; None if it writes none that are
+            known.
+        keeps: The kinds of these files that are kept, in Markdown; empty if none is.
         load_forks: Imports and returns what finds the history of forks that do not repeat it; None if all repeat it.
         load_writer: Imports and returns the writer of sessions that the agent resumes; None if there is none.
         finds: Returns whether the agent, started in a folder, finds a session with an id in a file of its folders. It
@@ -174,6 +178,8 @@ class Agent:
     places: str = ""
     load_dialect: Callable[[], Dialect] | None = None
     beside: Callable[[], Beside] | None = None
+    load_attachments: Callable[[], AttachmentRules] | None = None
+    keeps: str = ""
     load_forks: Callable[[], ForkedHistory] | None = None
     load_writer: Callable[[], NativeWriter] | None = None
     finds: Callable[[str, str, str, Environ], bool] = is_named_after

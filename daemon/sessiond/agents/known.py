@@ -8,7 +8,7 @@ from sessiond.session.dialects import go, operator, pi4
 from sessiond.session.dialects.documents import damaged, value_of
 from sessiond.session.dialects.source import FIRST_LINES, first_objects
 
-READERS_VERSION: Final = 14
+READERS_VERSION: Final = 15
 """The version of the dialects' readers. Increase it when a reader gives other entries or another report for a file."""
 HEAD_BYTES: Final = 1024 * 1024
 """Bytes at the start of a file that are read to detect its dialect."""

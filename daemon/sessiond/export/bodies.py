@@ -9,7 +9,7 @@ from html import escape
 from typing import Any, Final
 
 from sessiond.export import markup
-from sessiond.session.content import fields, preview
+from sessiond.session.content import attachments, fields, preview
 
 _IMAGE_TYPES: Final = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*+={0,2}\s*+")
@@ -47,6 +47,11 @@ def body_of(entry: dict[str, Any]) -> Body:
             return Body("Compaction", _summary_html(entry), facts)
         case "branch_summary":
             return Body("Summary of an abandoned branch", _summary_html(entry))
+        case "custom" if (attached := attachments.attachment_of(entry)) is not None:
+            facts = [f"{attached.size_bytes:,} bytes"]
+            text = "" if attached.head is None else markup.plain(attached.head)
+            html = _folded("result", _output_summary(attached.name), text) if text else ""
+            return Body("File beside the transcript", html, facts)
         case "custom":
             return Body(_short(entry.get("customType")) or "Custom", _data_html(entry.get("data")))
     heading = fields.type_of(entry).replace("_", " ").capitalize() or "Entry"

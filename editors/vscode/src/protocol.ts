@@ -1045,6 +1045,8 @@ export interface StoredEntry {
   seq: number;
   /** The entry as it is stored. */
   entry: Entry;
+  /** Entries with files that the agent wrote beside this one. */
+  attachmentIds?: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }

@@ -18,6 +18,7 @@ from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, moved, named
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect, NativeWriter
 
 _MAX_NAME = 200
@@ -81,6 +82,12 @@ def _beside() -> Beside:
     return beside
 
 
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.claude_code.files_beside import RULES
+
+    return RULES
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.claude_code.writer import WRITER
 
@@ -104,6 +111,11 @@ CLAUDE_CODE = Agent(
     writes="a session of Claude Code, for a file named after its `sessionId`.",
     load_dialect=_dialect,
     beside=_beside,
+    load_attachments=_attachments,
+    keeps=(
+        "outputs of tools that were too long (`<id>/tool-results/`), tasks and to-do lists, plans, pasted images,"
+        " and files as they were before an edit (`file-history/`)"
+    ),
     load_writer=_writer,
     checked_version="2.1.332",
     variables=("CLAUDE_CONFIG_DIR",),

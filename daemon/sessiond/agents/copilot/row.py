@@ -8,6 +8,7 @@ from sessiond.agents.places import home, named
 from sessiond.agents.session_processes import NamedProcess, holders, names_in
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect
 
 
@@ -19,6 +20,12 @@ def _processes(path: str) -> list[NamedProcess]:
     """Return the processes of Copilot CLI that hold a lock in the folder of a session."""
     folder = path.rpartition("/")[0]
     return holders(f"{folder}/{name}" for name in names_in(folder) if name.startswith("inuse."))
+
+
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.copilot.files_beside import RULES
+
+    return RULES
 
 
 def _dialect() -> "Dialect":
@@ -36,6 +43,12 @@ COPILOT = Agent(
     places="`~/.copilot/session-state/<id>/events.jsonl`, earlier `<id>.jsonl`",
     reads="the events of Copilot CLI.",
     load_dialect=_dialect,
+    load_attachments=_attachments,
+    keeps=(
+        "outputs of tools that were too long (`/tmp/…-copilot-tool-output-….txt`, which only following finds, because"
+        " the program deletes them when it ends), and from the folder of the session the plan, checkpoints,"
+        " `files/`, `research/`, and files as they were before an edit"
+    ),
     checked_version="1.0.102",
     variables=("COPILOT_HOME",),
     folders=_folders,

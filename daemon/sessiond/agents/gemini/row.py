@@ -21,6 +21,7 @@ from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect, NativeWriter
 
 _OWNER = ".project_root"
@@ -163,6 +164,12 @@ def _has_id(path: str, native_id: str) -> bool:
     return isinstance(header, dict) and header.get("sessionId") == native_id
 
 
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.gemini.files_beside import RULES
+
+    return RULES
+
+
 def _dialect() -> "Dialect":
     from sessiond.agents.gemini.reader import DIALECT
 
@@ -197,6 +204,11 @@ GEMINI = Agent(
     reads="the sessions of Gemini CLI.",
     writes="a session of Gemini CLI.",
     load_dialect=_dialect,
+    load_attachments=_attachments,
+    keeps=(
+        "outputs of tools that were too long (`tool-outputs/session-<id>/`), plans and tasks"
+        " (`<id>/plans/`, `<id>/tasks/`)"
+    ),
     beside=_beside,
     load_writer=_writer,
     checked_version="0.61.0",

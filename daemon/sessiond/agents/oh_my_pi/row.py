@@ -8,6 +8,7 @@ from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import NativeWriter
 
 
@@ -34,6 +35,12 @@ def _project_folder(cwd: str, environ: Environ) -> str:
     return f"--{re.sub('[/:]', '-', cwd.lstrip('/'))}--"
 
 
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.pi.files_beside import RULES
+
+    return RULES
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.pi import writer
 
@@ -48,6 +55,11 @@ OH_MY_PI = Agent(
     dialect="pi",
     places="`~/.omp/agent/sessions/<project>/….jsonl`",
     writes="a session of oh-my-pi.",
+    load_attachments=_attachments,
+    keeps=(
+        "outputs of tools that were too long and answers of subagents (the folder named as the session file), of"
+        " sessions that are followed or imported"
+    ),
     load_writer=_writer,
     checked_version="18.3.4",
     variables=("PI_CODING_AGENT_DIR", "PI_CONFIG_DIR"),

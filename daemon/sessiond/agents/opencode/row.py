@@ -10,6 +10,7 @@ from sessiond.agents.opencode.plugin import PLUGIN
 from sessiond.agents.session_processes import NamedProcess, holders
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect, NativeWriter
     from sessiond.agents.session_database import SessionDatabase, SessionFolders
 
@@ -29,6 +30,12 @@ def _is_session_file(path: str) -> bool:
 def _processes(path: str) -> list[NamedProcess]:
     """Return the processes of OpenCode that have the database of a session open. Any of them may have the session."""
     return holders([path.rpartition("#")[0] + "-shm"])
+
+
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.opencode.files_beside import RULES
+
+    return RULES
 
 
 def _dialect() -> "Dialect":
@@ -74,6 +81,8 @@ OPENCODE = Agent(
     reads="the sessions of OpenCode, as its `export` writes them or in its database.",
     writes="a document for `opencode import`.",
     load_dialect=_dialect,
+    load_attachments=_attachments,
+    keeps=("outputs of tools that were too long (`tool-output/`)"),
     load_writer=_writer,
     checked_version="1.18.33",
     variables=("XDG_DATA_HOME",),

@@ -7,6 +7,7 @@ from sessiond.agents.agent import Agent, Environ, NewFile, WrittenSession
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect, NativeWriter
 
 
@@ -28,6 +29,12 @@ def _dialect() -> "Dialect":
     return DIALECT
 
 
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.pi.files_beside import RULES
+
+    return RULES
+
+
 def _writer() -> "NativeWriter":
     from sessiond.agents.pi import writer
 
@@ -43,6 +50,10 @@ PI = Agent(
     places="`~/.pi/agent/sessions/<project>/….jsonl`",
     writes="a session of pi.",
     load_dialect=_dialect,
+    load_attachments=_attachments,
+    keeps=(
+        "outputs of tools that were too long (`/tmp/pi-….log`), of sessions that are followed or imported"
+    ),
     load_writer=_writer,
     checked_version="1.6.0",
     variables=("PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"),

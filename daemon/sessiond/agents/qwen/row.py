@@ -8,6 +8,7 @@ from sessiond.agents.deletion import DeletionRule
 from sessiond.agents.places import home, named
 
 if TYPE_CHECKING:
+    from sessiond.agents.attachments import AttachmentRules
     from sessiond.agents.formats import Dialect, NativeWriter
 
 
@@ -28,6 +29,12 @@ def _new_file(session: WrittenSession, environ: Environ) -> NewFile:
 
 def _finds(path: str, native_id: str, cwd: str, environ: Environ) -> bool:
     return path == _new_file(WrittenSession(native_id, cwd, started_at=""), environ).path
+
+
+def _attachments() -> "AttachmentRules":
+    from sessiond.agents.qwen.files_beside import RULES
+
+    return RULES
 
 
 def _dialect() -> "Dialect":
@@ -52,6 +59,8 @@ QWEN = Agent(
     reads="the sessions of Qwen Code.",
     writes="a session of Qwen Code, for a file named after its `sessionId`.",
     load_dialect=_dialect,
+    load_attachments=_attachments,
+    keeps=("outputs of tools that were too long (`~/.qwen/tmp/<hash>/`), to-do lists (`~/.qwen/todos/`)"),
     load_writer=_writer,
     checked_version="0.24.4",
     variables=("QWEN_RUNTIME_DIR", "QWEN_HOME"),

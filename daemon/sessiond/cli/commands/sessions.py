@@ -129,11 +129,17 @@ def show(args: ParsedArguments) -> int:
             if args.flag("json"):
                 print(daemon.call_text("session/entries", params))
                 return 0
-            from sessiond.cli.render import transcript
+            from sessiond.cli.render import attachments, transcript
 
             style = style_for(sys.stdout)
             for item in daemon.call("session/entries", params)["items"]:
+                if attachments.is_attachment(item["entry"]):
+                    attachments.print_attachment(daemon, item["entry"], style)
+                    continue
                 print(*transcript.entry(item["entry"], style), sep="\n")
+                if beside := item.get("attachmentIds"):
+                    found = daemon.call("session/entries", {"sessionId": session, "entryIds": beside})
+                    attachments.print_names(session, [one["entry"] for one in found["items"]], style)
             return 0
         if args.flag("json"):
             print(daemon.call_text("session/info", {"sessionId": session}))

@@ -22,6 +22,7 @@ from sessiond.agents.folder_walk import (
 from sessiond.hub.following import sources
 from sessiond.hub.following.sources import AgentSources, ContainerChange
 from sessiond.hub.following.tails import DIALECTS, MIN_FILE_BYTES, Tail, tail_of
+from sessiond.hub.transfer.attachments import transcript_of
 from sessiond.hub.transfer.foreign_files import reason_to_skip
 from sessiond.hub.transfer.source_state import FileStatus, SourceState
 
@@ -92,10 +93,10 @@ class FileSources:
         return sum(status.size for status in sources.values())
 
     def written(self, path: str) -> str | None:
-        """Return the path itself if it is that of a session file."""
+        """Return the path itself if it is that of a session file, or the session file that it lies beside."""
         folder = next((parent for parent in self._folders() if path.startswith(f"{parent}/")), None)
         is_session_file = folder is not None and self._agent.is_session_file(path[len(folder) + 1 :])
-        return path if is_session_file else None
+        return path if is_session_file else transcript_of(path, self._agent.dialect)
 
     def container_of(self, path: str) -> str | None:
         """Return None, since each session has a file of its own."""

@@ -3,6 +3,7 @@
 A source is a file, or a session in a database. Its path shows which of the two it is.
 """
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -10,7 +11,7 @@ from typing import Final
 from sessiond.agents.agent import Agent
 from sessiond.hub.following.queues import Backlog, DueFiles
 from sessiond.hub.following.sources import AgentSources, SessionSources
-from sessiond.hub.transfer import fork_history
+from sessiond.hub.transfer import attachments, fork_history
 from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
@@ -37,6 +38,7 @@ class FollowedAgent:
         gone: Files that do not exist any more, and whose sessions record that.
         unsettled: Files that are gone, are back, or were moved, and whose sessions do not say so yet.
         forks: Forks whose history was not found, which are read again when another session is found.
+        lacking: By the path of a source, the files beside it that did not exist when it was read.
         unwatched: Sources without a known running process, and whether one was known until now.
         ended: Sources that no process has any more, with the time of that in nanoseconds since 1970.
         queued_count: The number of files that were in `waiting` after the last census.
@@ -64,6 +66,7 @@ class FollowedAgent:
     gone: set[str] = field(default_factory=set)
     unsettled: set[str] = field(default_factory=set)
     forks: set[str] = field(default_factory=set)
+    lacking: dict[str, list[str]] = field(default_factory=dict)
     unwatched: dict[str, bool] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
     queued_count: int = 0
@@ -99,6 +102,8 @@ class FollowedAgent:
                 continue  # this version may read what an earlier one refused, or another way
             elif record.state.is_settled and record.state.is_final:
                 self.seen[path] = record.state.status
+                if absent := attachments.missing(record.state.attachments):
+                    self.lacking[path] = absent
                 if record.session is not None and fork_history.lacking(record.session) is not None:
                     self.forks.add(path)
                 if record.skipped is not None and record.skipped.message not in UNREMARKABLE:
@@ -113,13 +118,20 @@ class FollowedAgent:
         files, seen = census.sources, self.seen
         self.containers = census.containers
         self.folders, self.has_linked_folders = census.folders, census.has_links
-        self.waiting = Backlog(file for file in files.items() if seen.get(file[0]) != file[1])
+        complete = {path for path in self.lacking if self.is_complete_now(path)}
+        self.waiting = Backlog(
+            file for file in files.items() if seen.get(file[0]) != file[1] or file[0] in complete
+        )
         self.queued_count = len(self.waiting)
         known = {path: reason for path, reason in self.problems.items() if path in files}
         self.problems = {**known, **census.problems}
         if not census.is_complete:
             return []
         return [path for path in seen if path not in files and path not in census.problems]
+
+    def is_complete_now(self, path: str) -> bool:
+        """Return whether a file beside a source exists that did not when the source was read. Blocks."""
+        return any(os.path.lexists(file) for file in self.lacking.get(path, ()))
 
     def files(self) -> dict[str, FileStatus]:
         """Return the status of each of its files, as it was last found or read. May be called on any thread."""

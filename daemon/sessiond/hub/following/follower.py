@@ -332,6 +332,8 @@ class AgentFollower:
         if isinstance(found, str):
             followed.problems[container or path] = found
         elif found is not None:
+            if path in followed.lacking and not is_due:
+                is_due = await asyncio.to_thread(followed.is_complete_now, path)
             if followed.seen.get(path) == found and not is_due:
                 return
             if (until := followed.rests.get(path, 0.0)) > time.monotonic():
@@ -400,6 +402,10 @@ class AgentFollower:
                 followed.due[path] = time.monotonic() + RETRY_SECONDS
             return
         for path, outcome in zip(ready, outcomes, strict=True):
+            if absent := imports.missing_files.get(path):
+                followed.lacking[path] = absent
+            else:
+                followed.lacking.pop(path, None)
             self._note(followed, path, status[path], outcome)
             record = records.get(path)
             if isinstance(outcome, t.ImportedSession) and file_states.may_differ(

@@ -4,7 +4,7 @@ The texts of a closed log are read from its file. The hub passes in the committe
 """
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,10 +18,17 @@ from sessiond.hub.index.text_tables import IndexedText
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 from sessiond.session.content.blobs import referenced_hashes
-from sessiond.session.content.search_text import MAX_MESSAGE_CHARS, SearchText, milliseconds, text_of_entry
+from sessiond.session.content.search_text import (
+    MAX_MESSAGE_CHARS,
+    SearchText,
+    milliseconds,
+    text_of_attachment,
+    text_of_entry,
+)
 from sessiond.session.state.recorded_usage import RecordedUsage, usage_of_entry
 from sessiond.session.tree.tree import BAD, HEADER, Tree
 from sessiond.store.base import Store
+from sessiond.store.blobs import BlobAbsent, BlobDamaged
 from sessiond.store.errors import LogNotFound, StorageFailed
 
 _PART_ROWS: Final = 256
@@ -122,7 +129,7 @@ class TextIndexer:
         if title is not None:
             found.add(0, title)
         for seq, entry in added.entries:
-            self._read(ref, seq, entry, found)
+            self._read(ref, seq, entry, found, lambda entry_id: self._seq_of(file_row.id, entry_id, found))
         updated = file_row._replace(
             indexed_bytes=added.indexed_bytes, indexed_rows=added.rows, tail=hash_of(added.tail)
         )
@@ -192,7 +199,8 @@ class TextIndexer:
             if tree.kind(line_row) == BAD:
                 continue
             if tree.kind(line_row) != HEADER:
-                self._read(ref, line_row, tree.entry(line_row, data[start - begin : after - begin]), found)
+                entry = tree.entry(line_row, data[start - begin : after - begin])
+                self._read(ref, line_row, entry, found, tree.any_row)
             elif (title := _title_of(tree)) is not None:
                 found.add(line_row, title)
             if line_row % _ROWS_PER_PAUSE == 0:
@@ -201,20 +209,45 @@ class TextIndexer:
         updated = file_row._replace(indexed_bytes=end, indexed_rows=row, tail=hash_of(tail))
         return _Part(ref, file_row, updated, found)
 
-    def _read(self, ref: str, seq: int, entry: bytes, found: "_Found") -> None:
-        """Add what an entry has for the index. If that fails, record the failure."""
+    def _read(
+        self, ref: str, seq: int, entry: bytes, found: "_Found", seq_of: Callable[[str], int | None]
+    ) -> None:
+        """Add what an entry has for the index. If that fails, record the failure.
+
+        A file beside the transcript is indexed in the place of its result, which `seq_of` returns by the entry's id.
+        """
         try:
             found.blobs.update(referenced_hashes(entry))
             usage = usage_of_entry(entry)
             if usage is not None:
                 found.usages.append(usage)
             text = text_of_entry(entry)
+            if text is None and (text := text_of_attachment(entry, self._read_blob)) is not None:
+                place = seq_of(text.entry_id)
+                seq = seq if place is None else place
             if text is not None:
                 for value in (text.text, text.entry_id, text.type, text.role or "", text.target_id or ""):
                     value.encode()
                 found.add(seq, text)
         except Exception as error:  # noqa: BLE001 - one entry must not affect the search of others
             self._files.record_failure(ref, error)
+
+    def _read_blob(self, digest: str, offset: int, size: int) -> bytes:
+        """Return bytes of a blob; none if the store has it not, or cannot read it."""
+        try:
+            return self._store.blobs.read(digest, offset, size)
+        except (BlobAbsent, BlobDamaged, StorageFailed):
+            return b""
+
+    def _seq_of(self, file: int, entry_id: str, found: "_Found") -> int | None:
+        """Return the row of an entry of a file that has a text."""
+        there = next((seq for seq, text, _ in found.texts if text.entry_id == entry_id), None)
+        if there is not None:
+            return there
+        row = self._database.connection.execute(
+            "SELECT seq FROM entries WHERE file = ? AND entry_id = ? LIMIT 1", [file, entry_id]
+        ).fetchone()
+        return None if row is None else int(row[0])
 
     def _save_unsaved(self) -> None:
         parts, self._unsaved = self._unsaved, []

@@ -24,10 +24,12 @@ from sessiond.hub.transfer import (
     fork_history,
     memory_limit,
 )
+from sessiond.hub.transfer.attachments import AttachmentReader
 from sessiond.hub.transfer.json_texts import NotText
 from sessiond.hub.transfer.source_state import (
     Digests,
     FileStatus,
+    LookedAt,
     SourceState,
     digest_of,
     digest_of_companions,
@@ -74,7 +76,7 @@ class ReadSource(NamedTuple):
         imported: The session.
         state: The state of the file.
         reader: The state of its reader, if it can continue.
-        files: The files of the spool with the texts that were taken out of its lines, by hash.
+        files: The files of the spool with the texts that were taken out of its lines and the files beside it, by hash.
     """
 
     imported: Imported
@@ -120,14 +122,22 @@ def find(paths: Iterable[str]) -> list[ImportCandidate]:
     return list(found.values())
 
 
-def read(path: str, dialect: str | None, companions: Companions, spool: Spool | None = None) -> ReadSource:
+def read(
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    spool: Spool | None = None,
+    known_files: Mapping[str, LookedAt] = MappingProxyType({}),
+) -> ReadSource:
     """Read the session in a file.
 
     Args:
         path: The file.
         dialect: The format. If None, it is detected.
         companions: Finds what other files say about the session.
-        spool: Takes the long texts. If None, they stay in the entries.
+        spool: Takes the long texts, and the files that the agent wrote beside it. If None, long texts stay in the
+            entries, and no other files are read.
+        known_files: The files beside it as an earlier reading found them, if the store has them.
 
     Raises:
         NotImported: The file is not a session that can be imported.
@@ -136,13 +146,14 @@ def read(path: str, dialect: str | None, companions: Companions, spool: Spool | 
     with contextlib.ExitStack() as opened:
         texts = None if spool is None else TakenTexts(spool)
         try:
-            return _read_source(path, dialect, companions, texts, opened)
+            found = _read_source(path, dialect, companions, texts, opened)
         except BaseException as error:
             if texts is not None and texts.files:
                 texts.spool.clear()
             if isinstance(error, NotText):
                 raise NotImported("it became shorter while it was read") from None
             raise
+    return found if spool is None else _with_attachments(found, path, spool, known_files)
 
 
 def _read_source(
@@ -180,6 +191,21 @@ def _read_source(
     is_final = not growing or (imported.report.held_back_count == 0 and data.endswith(b"\n"))
     state = _state(content, beside, is_final=is_final)
     return ReadSource(imported, state, reader, {} if texts is None else texts.files)
+
+
+def _with_attachments(
+    found: ReadSource, path: str, spool: Spool, known_files: Mapping[str, LookedAt]
+) -> ReadSource:
+    """Return what was read with the files that the agent wrote beside it."""
+    beside = AttachmentReader(path, found.imported.dialect, spool, known_files)
+    try:
+        imported = beside.add_to(found.imported)
+    except BaseException:
+        if found.files or beside.files:
+            spool.clear()
+        raise
+    state = msgspec.structs.replace(found.state, attachments=beside.looked_at)
+    return found._replace(imported=imported, state=state, files={**beside.files, **found.files})
 
 
 def _is_growing(status: FileStatus) -> bool:

@@ -17,7 +17,7 @@ from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.session import entry_placement
 from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history
 from sessiond.hub.transfer.foreign_files import ReadSource
-from sessiond.hub.transfer.source_state import SourceState
+from sessiond.hub.transfer.source_state import LookedAt, SourceState
 from sessiond.hub.transfer.spool import Spool
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import referenced_hashes
@@ -87,6 +87,7 @@ async def read(
     taken: Collection[str],
     target: Target,
     spool: Spool,
+    known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource:
     """Read a file. If it is not yet imported and names no blobs, convert it to a new session, too.
 
@@ -96,22 +97,27 @@ async def read(
         companions: Finds what other files say about a session.
         taken: The ids of the existing sessions.
         target: The properties of a new session.
-        spool: Takes the long texts.
+        spool: Takes the long texts, and the files beside the source.
+        known_files: The files beside it as an earlier reading found them, if the store has them.
 
     Raises:
         NotImported: The file is not a session that can be imported.
         OSError: The file cannot be read.
         ChildFailed: The child process failed.
     """
-    found = await asyncio.to_thread(_read_unless_large, path, dialect, companions, taken, target, spool)
+    found = await asyncio.to_thread(
+        _read_unless_large, path, dialect, companions, taken, target, spool, known_files
+    )
     if found is not None:
         return found
     try:
         return await run_in_child_process(
-            _read_and_make, path, dialect, companions, frozenset(taken), target, spool
+            _read_and_make, path, dialect, companions, frozenset(taken), target, spool, known_files
         )
     except ChildNotStarted:  # the file is then read in a thread, which slows down other requests
-        return await asyncio.to_thread(_read_and_make, path, dialect, companions, taken, target, spool)
+        return await asyncio.to_thread(
+            _read_and_make, path, dialect, companions, taken, target, spool, known_files
+        )
     except (ChildFailed, asyncio.CancelledError):
         spool.clear()  # the process could not
         raise
@@ -145,10 +151,13 @@ def _read_unless_large(
     taken: Container[str],
     target: Target,
     spool: Spool,
+    known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource | None:
     """Do what `_read_and_make` does, but return None for a large file."""
     return (
-        None if _size(path) >= LARGE_FILE else _read_and_make(path, dialect, companions, taken, target, spool)
+        None
+        if _size(path) >= LARGE_FILE
+        else _read_and_make(path, dialect, companions, taken, target, spool, known_files)
     )
 
 
@@ -159,8 +168,9 @@ def _read_and_make(
     taken: Container[str],
     target: Target,
     spool: Spool,
+    known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource:
-    source = foreign_files.read(path, dialect, companions, spool)
+    source = foreign_files.read(path, dialect, companions, spool, known_files)
     imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]
     own = source.files.keys()

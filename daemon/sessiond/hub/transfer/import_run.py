@@ -1,5 +1,6 @@
 """One import in progress: the request, and the record of each file at its end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -8,7 +9,7 @@ from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import database_sources
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
-from sessiond.hub.transfer.source_state import FileStatus, SourceState, unread
+from sessiond.hub.transfer.source_state import FileStatus, LookedAt, SourceState, unread
 from sessiond.hub.transfer.unchanged import IMPORTER
 from sessiond.protocol import types as t
 from sessiond.session.dialects.import_builder import Imported
@@ -26,6 +27,7 @@ class ImportRun:
         companions: Finds what other files say about a session.
         records: The records of its files, by path, which are stored at the end.
         readers: The states of readers that can continue.
+        known_files: By the path of a source, the files beside it that the store has.
     """
 
     params: t.ImportParams
@@ -34,6 +36,7 @@ class ImportRun:
     companions: Companions = field(default_factory=Companions)
     records: dict[str, SourceRecord] = field(default_factory=dict)
     readers: dict[str, bytes] = field(default_factory=dict)
+    known_files: Mapping[str, Mapping[str, LookedAt]] = field(default_factory=dict)
 
     def record(
         self,

@@ -23,12 +23,14 @@ from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import (
+    attachments,
     foreign_files,
     import_pages,
     import_reading,
     leading_file,
     origin_state,
 )
+from sessiond.hub.transfer.attachments import AttachmentReader
 from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, ReadSource
 from sessiond.hub.transfer.import_appending import append_entries, replaces_state
 from sessiond.hub.transfer.import_pages import ImportPage
@@ -83,6 +85,8 @@ class Imports:
         self._unchanged = UnchangedSources(files, self._records)
         self._logs = StoredLogs(files)
         self._pages_being_imported = 0
+        self.missing_files: dict[str, list[str]] = {}
+        """The files beside a source that were not there when it was read last, by the path of the source."""
         self._followed_leaves: dict[str, str | None] = {}
         """The leaf of each followed session after the last append from its file."""
 
@@ -130,14 +134,22 @@ class Imports:
         """
         self._sessions.refuse_when_draining()
         live.appending_jobs += 1
+        spool = Spool(self._files.blobs.folder_for_files())
+        beside = AttachmentReader(path, imported.dialect, spool, {})
         try:
+            with_files = await asyncio.to_thread(beside.add_to, imported, is_whole=False)
+            files = with_files.entries[len(imported.entries) :]
+            new = [*new, *(entry for entry in files if live.tree.any_row(entry.id) is None)]
             blobs = self._blobs_of(path)
             if not live.blobs.takes_images:
                 new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
+            await self._take_files(beside.files, [entry.line for entry in new])
             await blobs.carry([entry.line for entry in new], self._files.blobs)
             await self._append(live, imported, new, origin, FileRole(), is_followed=True)
         finally:
             live.appending_jobs -= 1
+            if beside.files:
+                await asyncio.to_thread(spool.clear)
 
     async def _append(
         self,
@@ -179,13 +191,23 @@ class Imports:
         known_files = (
             [file.path for file in page.files] if run.params.cwd is None else []
         )  # sessions may move
-        unchanged = await asyncio.to_thread(self._unchanged.outcomes, known_files, format, run.companions)
+        unchanged, run.known_files = await asyncio.to_thread(
+            self._unchanged.outcomes, known_files, format, run.companions
+        )
         if len(unchanged) < len(page.files):
             await asyncio.to_thread(self._logs.update)
         try:
             return await self._import_all(page, unchanged, run)
         finally:
-            await asyncio.to_thread(self._records.put, run.records, format, run.readers)
+            await asyncio.to_thread(self._put_records, run)
+
+    def _put_records(self, run: ImportRun) -> None:
+        for path, record in run.records.items():
+            if files := attachments.missing(record.state.attachments):
+                self.missing_files[path] = files
+            else:
+                self.missing_files.pop(path, None)
+        self._records.put(run.records, run.params.format, run.readers)
 
     async def _import_all(
         self, page: ImportPage, unchanged: Mapping[str, ImportOutcome], run: ImportRun
@@ -220,7 +242,10 @@ class Imports:
         target = Target(run.params.cwd, title_space=not run.is_followed)
         spool = Spool(self._files.blobs.folder_for_files())
         format, companions = run.params.format, run.companions
-        found = await import_reading.read(path, format, companions, self._logs.refs, target, spool)
+        known_files = run.known_files.get(path, {})
+        found = await import_reading.read(
+            path, format, companions, self._logs.refs, target, spool, known_files
+        )
         try:
             return await self._store(found, target, path, run, spool)
         finally:
@@ -242,8 +267,9 @@ class Imports:
                     return await self._create(found, path, run)
             # A session with this id was created or opened in the meantime.
             found = await asyncio.to_thread(
-                foreign_files.read, path, run.params.format, run.companions, spool
-            )
+                foreign_files.read, path, run.params.format, run.companions, spool,
+                run.known_files.get(path, {}),
+            )  # fmt: skip
             await asyncio.to_thread(self._logs.update)
         return await self._create_or_grow(found, target, path, run)
 

@@ -45,6 +45,20 @@ class FileStatus(msgspec.Struct, frozen=True, array_like=True):
             return None
 
 
+class LookedAt(msgspec.Struct, frozen=True, array_like=True):
+    """A file or folder beside a source, when it was looked at.
+
+    Attributes:
+        status: Its status; None if it did not exist, or may have changed since without another status.
+        digest: The SHA-256 of the content of the file, if it has a blob.
+        is_text: Whether the content is a text.
+    """
+
+    status: FileStatus | None
+    digest: str = ""
+    is_text: bool = False
+
+
 class SourceState(msgspec.Struct, frozen=True):
     """The state of a source file.
 
@@ -56,6 +70,7 @@ class SourceState(msgspec.Struct, frozen=True):
         consumed_bytes: The offset of the end of the last line that was read. A reader of lines continues here.
         digest: The digest of the bytes before `consumed_bytes`.
         companions: The digest of the data that was read from files beside it.
+        attachments: The files beside it that were kept or not found, and their folders, by path.
     """
 
     status: FileStatus
@@ -64,6 +79,7 @@ class SourceState(msgspec.Struct, frozen=True):
     consumed_bytes: int
     digest: str
     companions: str
+    attachments: dict[str, LookedAt] = {}
 
 
 def unread(status: FileStatus) -> SourceState:

@@ -13,12 +13,14 @@ import msgspec
 import sessiond
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import database_sources, foreign_files, fork_history
+from sessiond.hub.transfer import attachments, database_sources, foreign_files, fork_history
 from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
-from sessiond.hub.transfer.source_state import FileStatus, SourceState, digest_of_companions
+from sessiond.hub.transfer.source_state import FileStatus, LookedAt, SourceState, digest_of_companions
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
+from sessiond.store.blobs import BlobAbsent
+from sessiond.store.errors import StorageFailed
 
 IMPORTER: Final = f"{sessiond.__version__}.{known.READERS_VERSION}"
 """The version of the code that reads source files. Records of another version are not used."""
@@ -41,18 +43,26 @@ class UnchangedSources:
 
     def outcomes(
         self, paths: Iterable[str], format: str | None, companions: Companions
-    ) -> dict[str, ImportOutcome]:
+    ) -> tuple[dict[str, ImportOutcome], dict[str, dict[str, LookedAt]]]:
         """Return the outcomes for those of the files that are unchanged. Blocks.
 
         Args:
             paths: The absolute paths of the files.
             format: The format that the import names; None if it is detected.
             companions: Finds what other files say about a session.
+
+        Returns:
+            The outcomes, and for the other files the files beside them that the store has.
         """
         found: dict[str, ImportOutcome] = {}
+        beside: dict[str, dict[str, LookedAt]] = {}
         updated: dict[str, SourceRecord] = {}
         in_store: dict[str, bool] = {}
         for path, record in self._records.find(paths, format).items():
+            if stored := {
+                name: was for name, was in record.state.attachments.items() if self._has(was.digest)
+            }:
+                beside[path] = stored
             folder = path.rpartition("/")[0]
             if folder not in in_store:
                 in_store[folder] = self._files.holds(path)
@@ -67,7 +77,14 @@ class UnchangedSources:
             if (outcome := record.skipped or record.session) is not None:
                 found[path] = outcome
         self._records.put(updated, format)
-        return found
+        return found, beside
+
+    def _has(self, digest: str) -> bool:
+        """Return whether the store has a blob."""
+        try:
+            return bool(digest) and self._files.blobs.size(digest) >= 0
+        except (BlobAbsent, StorageFailed):
+            return False
 
 
 def _is_applicable(path: str, record: SourceRecord, companions: Companions) -> bool:
@@ -77,7 +94,7 @@ def _is_applicable(path: str, record: SourceRecord, companions: Companions) -> b
     session = record.session
     if session is None or record.skipped is not None:
         return True
-    if fork_history.has_appeared(path, session):
+    if fork_history.has_appeared(path, session) or not attachments.is_unchanged(record.state.attachments):
         return False
     # Of a log with the same status, the session has the same entries and the same title.
     if record.log is None or record.log_status is None or FileStatus.at(record.log) != record.log_status:

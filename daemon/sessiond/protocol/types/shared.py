@@ -65,6 +65,9 @@ class StoredEntry(Wire, frozen=True, gc=False):
 
     seq: int  # the seq of the line
     entry: Entry  # the entry as it is stored
+    attachment_ids: list[EntryId] | UnsetType = (
+        UNSET  # entries with files that the agent wrote beside this one
+    )
 
 
 class WriteBlock(Wire, frozen=True):

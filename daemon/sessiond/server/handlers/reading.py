@@ -3,7 +3,7 @@
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.session import blob_resolution
@@ -12,7 +12,7 @@ from sessiond.protocol import types as t
 from sessiond.server.connection.client import MAX_REPLY_BYTES, Client
 from sessiond.server.connection.encoding import MIN_PARTS_IN_STEPS, converted
 from sessiond.session.tree import steps
-from sessiond.session.tree.tree import NONE
+from sessiond.session.tree.tree import NONE, Tree
 from sessiond.session.views import label_list, tree_view
 from sessiond.session.views.outline import Open
 from sessiond.session.views.tree_view import LayoutChangedError
@@ -215,10 +215,19 @@ async def _read_in_steps(
 def _page(
     live: LiveSession, rows: list[int], entries: Sequence[bytes], after: _After, missing: Sequence[str] = ()
 ) -> t.EntriesResult:
-    items = [t.StoredEntry(seq=row, entry=Raw(line)) for row, line in zip(rows, entries, strict=True)]
+    items = [
+        t.StoredEntry(seq=row, entry=Raw(line), attachment_ids=_attachments_of(live.tree, row))
+        for row, line in zip(rows, entries, strict=True)
+    ]
     return t.EntriesResult(
         log_id=live.log.log_id, items=items, next_cursor=after(len(items)), missing_blobs=[*missing]
     )
+
+
+def _attachments_of(tree: Tree, row: int) -> list[str] | UnsetType:
+    """Return the ids of the entries with the files beside an entry; UNSET without one."""
+    rows = tree.attachments.get(tree.id(row) or " ")
+    return UNSET if rows is None else [tree.id(attached) or "" for attached in rows]
 
 
 def _fitting(live: LiveSession, rows: list[int]) -> list[int]:

@@ -63,4 +63,7 @@ async def surroundings(live: ReadableSession, session_id: str, row: int) -> Entr
         parent_id=None if parent == NONE else tree.id(parent),
         children=tuple(tree.id(child) or "" for child in children),
         on_path=row in path,
+        attachments=tuple(
+            tree.id(attached) or "" for attached in tree.attachments.get(tree.id(row) or " ", ())
+        ),
     )

@@ -20,6 +20,8 @@ class EntrySurroundings:
     parent_id: str | None
     children: tuple[str, ...]
     on_path: bool
+    attachments: tuple[str, ...] = ()
+    """The ids of the entries with the files that the agent wrote beside this one."""
 
 
 def entry_document(
@@ -40,6 +42,7 @@ def entry_document(
         "Entry": fields.as_text(decoded.get("id")),
         "Parent": surroundings.parent_id or "none (first entry)",
         "Children": ", ".join(surroundings.children),
+        "Beside it": ", ".join(surroundings.attachments),
         "Place": "" if surroundings.on_path else "on another branch than the leaf",
     }
     fact_lines = "\n".join(f"- {name}: {markdown.inline(value)}" for name, value in facts.items() if value)

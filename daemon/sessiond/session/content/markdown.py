@@ -7,7 +7,7 @@ Everything else is escaped and on one line.
 import re
 from typing import Any, Final
 
-from sessiond.session.content import fields, preview
+from sessiond.session.content import attachments, fields, preview
 
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>()!|~&])")
 _BEGINNING: Final = re.compile(r"^(\d+(?=[.)])|)([#+\-=.)])")
@@ -87,6 +87,9 @@ def _entry_parts(entry: dict[str, Any]) -> list[str]:
             return _content(entry.get("content"))
         case "compaction" | "branch_summary":
             return [fence(fields.as_text(entry.get("summary")))]
+    if (attached := attachments.attachment_of(entry)) is not None:
+        facts = inline(f"{attached.name}: {attached.size_bytes:,} bytes")
+        return [facts] if attached.head is None else [facts, fence(attached.head)]
     text = preview.text_of(entry)
     return [fence(text)] if text else [fence(fields.dumps(fields.payload_of(entry)).decode(), "json")]
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from sessiond.session.tree import lines, payloads
+from sessiond.session.tree.entries import ATTACHMENT_TYPE
 
 _TERMINAL_CODES: Final = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _INVISIBLE: Final = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -149,6 +150,13 @@ def _text_of_usage(entry: dict[str, Any]) -> str:
     return " ".join(filter(None, map(_string, names)))
 
 
+def _text_of_custom(entry: dict[str, Any]) -> str:
+    data = entry.get("data")
+    name = data.get("name") if isinstance(data, dict) else None
+    kind = _string(entry.get("customType"))
+    return f"{kind} {name}" if kind == ATTACHMENT_TYPE and isinstance(name, str) else kind
+
+
 def _field(name: str) -> Callable[[dict[str, Any]], str]:
     return lambda entry: _string(entry.get(name))
 
@@ -168,7 +176,7 @@ _TEXTS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "session_info": _field("name"),
     "title_change": _field("title"),
     "label": _field("label"),
-    "custom": _field("customType"),
+    "custom": _text_of_custom,
     "ttsr_injection": _text_of_rules,
     "session_init": _field("task"),
     "context_edit": _text_of_edit,

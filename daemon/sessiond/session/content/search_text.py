@@ -1,23 +1,29 @@
 """Extracts the text of an entry for full-text search.
 
-It has messages of users and models, files that users mention, and the input and output of tools. Reasoning, images and
-data that only programs read are omitted.
+It has messages of users and models, files that users mention, the input and output of tools, and the files that an
+agent wrote beside its transcript, but no copies of files. Reasoning, images and data that only programs read are
+omitted.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
-from sessiond.session.content import preview, typed_words
+from sessiond.session.content import attachments, preview, typed_words
 from sessiond.session.content.search_words import searchable
 from sessiond.session.tree import lines
+from sessiond.session.tree.entries import ATTACHMENT_TYPE
 
 MAX_MESSAGE_CHARS: Final = 200_000
 """Limit of the characters of one entry that are indexed if a user or a model wrote them."""
 MAX_TOOL_CHARS: Final = 16_000
 """Limit of the characters of one tool call's input, of one tool result, and of one file, that are indexed."""
+HEAD_OF_FILE: Final = 384 * 1024
+TAIL_OF_FILE: Final = 128 * 1024
+"""Bytes at the beginning and at the end of a file beside a transcript that are indexed; of a short one, all."""
+_OMITTED_FILES: Final = frozenset(("fileSnapshot", "image"))
 _END_OF_TIME: Final = 253_402_300_800_000
 """Milliseconds from 1970 to the year 10000, which no timestamp can represent."""
 
@@ -36,6 +42,36 @@ class SearchText(msgspec.Struct, frozen=True):
 def text_of_entry(entry: bytes) -> SearchText | None:
     """Return the searchable text of an entry (`Tree.entry`), or None if it has none."""
     return text_of(preview.decoded(entry))
+
+
+def text_of_attachment(entry: bytes, read: Callable[[str, int, int], bytes]) -> SearchText | None:
+    """Return the searchable text of a file beside a transcript; None for another entry, or a file without text.
+
+    It is found as the result whose whole output it is.
+
+    Args:
+        entry: The entry.
+        read: Returns a number of bytes of the blob with a hash, from an offset on.
+    """
+    if entry.find(_ATTACHMENT) < 0:
+        return None
+    decoded = preview.decoded(entry)
+    found = attachments.attachment_of(decoded)
+    if found is None or found.head is None or found.kind in _OMITTED_FILES:
+        return None
+    text = found.head
+    if found.digest:
+        head = HEAD_OF_FILE if found.size_bytes > HEAD_OF_FILE + TAIL_OF_FILE else found.size_bytes
+        text = read(found.digest, 0, head).decode("utf-8", "replace")
+        if head < found.size_bytes:
+            tail = read(found.digest, found.size_bytes - TAIL_OF_FILE, TAIL_OF_FILE)
+            text = f"{text} … {tail.decode('utf-8', 'replace')}"
+    text = f"{found.name} {text}"
+    kind, role = ("custom", None) if found.target_id is None else ("message", "toolResult")
+    return SearchText(
+        found.target_id or _string(decoded.get("id")), kind, role, _time_of(decoded, None),
+        searchable(text, len(text)),
+    )  # fmt: skip
 
 
 def text_of(entry: dict[str, Any]) -> SearchText | None:
@@ -60,6 +96,7 @@ def text_of(entry: dict[str, Any]) -> SearchText | None:
     )  # fmt: skip
 
 
+_ATTACHMENT: Final = ATTACHMENT_TYPE.encode()
 _SEARCHED_TYPES: Final = frozenset(
     ("custom_message", "compaction", "branch_summary", "session_info", "title_change", "label",
      "session_init", "context_edit")

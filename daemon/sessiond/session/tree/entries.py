@@ -27,6 +27,8 @@ ORIGIN_STATE_TYPE: Final = "sessiond.originState"
 """`customType` of an entry that says whether the file of the source exists: {state: "gone" | "present", timestamp}."""
 TAKEN_OVER_TYPE: Final = "sessiond.takenOver"
 """`customType` of the entry after which a person gives the prompts of a session, or a program: {by}."""
+ATTACHMENT_TYPE: Final = "sessiond.attachment"
+"""`customType` of an entry with a file that the agent wrote beside its transcript: see `content.attachments`."""
 
 COMMAND_FIELD: Final = "sessiondCommand"
 """The member of a line or header that names the command that wrote it. Only the daemon writes it."""

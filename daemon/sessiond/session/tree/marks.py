@@ -1,4 +1,4 @@
-"""The properties of a session that entries set: labels, title, tags, settings, origin.
+"""The properties of a session that entries set: labels, title, tags, settings, origin, attachments.
 
 The last entry that sets a property wins, except that the first entry that names an origin counts. A later one changes
 only the path of the agent's file.
@@ -23,6 +23,7 @@ _CUSTOM_TYPES: Final = frozenset(
         entries.ORIGIN_TYPE,
         entries.ORIGIN_STATE_TYPE,
         entries.TAKEN_OVER_TYPE,
+        entries.ATTACHMENT_TYPE,
     )
 )
 
@@ -58,6 +59,7 @@ class SessionProperties:
         origin: The session of an agent from which this one was read; None if it began here.
         origin_state: The state of the file of the origin.
         ended_row: The last row that says that no process of the agent has the session; None if none does.
+        attachments: The rows of the attachments of each entry, by its id; those of the session itself by "".
 
     """
 
@@ -69,19 +71,15 @@ class SessionProperties:
     origin: LogOrigin | None = None
     origin_state: FileState = "present"
     ended_row: int | None = None
+    attachments: dict[str, list[int]] = field(default_factory=dict)
 
     def apply(self, row: int, line: bytes) -> None:
         """Apply the entry of a row. An entry that cannot be read sets nothing."""
         match entries.payload_of(line):
             case entries.LabelEntry(target_id=target, label=text):
-                if text:
-                    self.labels[target] = Label(text, row)
-                else:
-                    self.labels.pop(target, None)
-            case entries.SessionInfoEntry(name=name):
+                self._set_label(target, text, row)
+            case entries.SessionInfoEntry(name=name) | entries.TitleChangeEntry(title=name):
                 self.title = (name or "").strip() or None
-            case entries.TitleChangeEntry(title=name):
-                self.title = name.strip() or None
             case entries.CustomEntry(custom_type=entries.TAGS_TYPE, data={"tags": list(tags)}):
                 self.tags = tuple(tag for tag in tags if isinstance(tag, str))
                 self.state_rows.add(row)
@@ -102,3 +100,11 @@ class SessionProperties:
                 custom_type=entries.TAKEN_OVER_TYPE, data={"by": "person" | "program" as taker}
             ):
                 self.origin = taken_over(self.origin, taker)
+            case entries.CustomEntry(custom_type=entries.ATTACHMENT_TYPE, data={"kind": str()} as data):
+                self.attachments.setdefault(str(data.get("targetId", "")), []).append(row)
+
+    def _set_label(self, target: str, text: str | None, row: int) -> None:
+        if text:
+            self.labels[target] = Label(text, row)
+        else:
+            self.labels.pop(target, None)

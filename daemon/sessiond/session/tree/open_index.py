@@ -22,7 +22,7 @@ from sessiond.session.tree.steps import ROWS_A_STEP, Steps
 from sessiond.session.tree.tree import Tree
 from sessiond.session.tree.turns import SilentTurns
 
-_MAGIC: Final = f"open index 3 {sys.byteorder[:3]}".encode()
+_MAGIC: Final = f"open index 4 {sys.byteorder[:3]}".encode()
 """The version of the format and the order of bytes in the columns. Another one is not read."""
 _HEAD: Final = struct.Struct("<16s9Q")
 """`_MAGIC`, and the size of each part in bytes.

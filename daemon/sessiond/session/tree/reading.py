@@ -105,6 +105,11 @@ class ReadRows(LogRows):
         return row is not None and row > self.last_message()
 
     @property
+    def attachments(self) -> dict[str, list[int]]:
+        """The rows of the files beside the transcript, by the id of the entry to which they belong, or ""."""
+        return self._properties.attachments
+
+    @property
     def auto_compact(self) -> dict[str, Any] | None:
         """The session's own compaction settings as stored, not validated; None for none."""
         return self._properties.auto_compact

@@ -561,6 +561,7 @@
 ---@class (exact) sessiond.StoredEntry
 ---@field seq integer The seq of the line.
 ---@field entry sessiond.Entry The entry as it is stored.
+---@field attachmentIds? string[] Entries with files that the agent wrote beside this one.
 
 ---Read the entries from the root to `leafId` (default: the session's leaf), root first.
 ---
