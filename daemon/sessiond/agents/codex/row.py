@@ -99,7 +99,7 @@ CODEX = Agent(
     resume_command=lambda native_id: ["codex", "resume", native_id],
     processes=_processes,
     deletes="nothing",
-    deletion=lambda environ: DeletionRule(remark="It deletes nothing by itself."),
+    deletion=lambda environ: DeletionRule(),
     new_file=_new_file,
     acp_command=("codex-acp",),
     hooks=HookFile(

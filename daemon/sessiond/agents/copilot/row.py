@@ -58,6 +58,6 @@ COPILOT = Agent(
     processes=_processes,
     deletes="nothing; `/session prune` and `/session delete` do",
     deletion=lambda environ: DeletionRule(
-        remark="It deletes nothing by itself; /session prune and /session delete do."
+        remark="The commands /session prune and /session delete do."
     ),
 )

@@ -91,7 +91,7 @@ OPENCODE = Agent(
     resume_command=lambda native_id: ["opencode", "--session", native_id],
     processes=_processes,
     deletes="nothing",
-    deletion=lambda environ: DeletionRule(remark="It deletes nothing by itself."),
+    deletion=lambda environ: DeletionRule(),
     load_database=_database,
     load_folders=_folders,
     acp_command=("opencode", "acp"),
