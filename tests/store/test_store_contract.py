@@ -55,6 +55,24 @@ async def test_an_added_log_is_opened_later_with_its_lines(store: Store) -> None
     await log.close()
 
 
+async def test_a_file_becomes_a_log_and_is_refused_if_its_id_is_taken(store: Store, tmp_path: Path) -> None:
+    lines = HEADER + b"1\n" * 100_000
+    folder = Path(store.blobs.folder_for_files())
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in (1, 2):
+        (folder / f".{number}.tmp").write_bytes(lines)
+    added = await store.add_file(
+        "abc", cwd=CWD, timestamp=TIMESTAMP, path=str(folder / ".1.tmp"), draft=False
+    )
+    with pytest.raises(LogExists):
+        await store.add_file("abc", cwd=CWD, timestamp=TIMESTAMP, path=str(folder / ".2.tmp"), draft=False)
+    log = await store.open_ref(added.ref)
+    assert (content(log), log.draft, log.ref, log.path) == (lines, False, added.ref, added.path)
+    await append(log, b"2\n")
+    assert content(log) == lines + b"2\n"
+    await log.close()
+
+
 async def test_of_two_who_create_the_same_id_at_once_one_is_refused(store: Store) -> None:
     outcomes = await asyncio.gather(new_log(store), new_log(store, draft=True), return_exceptions=True)
     assert sorted(isinstance(outcome, LogExists) for outcome in outcomes) == [False, True]

@@ -13,6 +13,7 @@ from sessiond.hub.errors import IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.lineage import Lineage
 from sessiond.hub.session import entry_placement
 from sessiond.hub.session.blob_resolution import missing_of, name_blobs, resolve_images
+from sessiond.hub.session.blobs import named_hashes
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
@@ -162,7 +163,8 @@ class NewSessions:
         if has_blobs:
             if not source.ephemeral:
                 forked = await resolve_images(forked, source.blobs)
-            await source.blobs.carry(forked, store.blobs)
+            named = await asyncio.to_thread(named_hashes, forked)
+            await source.blobs.carry(named, store.blobs)
         lines = await asyncio.to_thread(lambda: b"".join(entry_placement.ended(forked)))
         await source.drive(steps.clear_lists(forked))
         if row is None:

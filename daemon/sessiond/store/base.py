@@ -340,6 +340,14 @@ class Store(Protocol):
         `modified_ns` is the time of its last change, in nanoseconds since 1970; None for now.
         """
 
+    async def add_file(
+        self, session_id: str, *, cwd: str, timestamp: str, path: str, draft: bool
+    ) -> AddedLog:
+        """Create a log as `add` does, with the content of a file. The file is taken away if the store can use it.
+
+        `path` is a file in the folder for files of `blobs`.
+        """
+
     async def open(self, session_id: str) -> Log:
         """Open the log with this id in its name, drafts included. Raises `LogNotFound`."""
 

@@ -1,8 +1,10 @@
 """The store of ephemeral sessions and tests: everything is in memory, and nothing outlives the process."""
 
+import asyncio
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 from sessiond.store.base import Log
 from sessiond.store.blobs import BlobSource
@@ -74,6 +76,13 @@ class MemoryStore(SoleDaemon):
         if modified_ns is not None:
             self._contents[session_id].modified_ns = modified_ns
         return AddedLog(session_id, None, (self._contents[session_id].changes,))
+
+    async def add_file(
+        self, session_id: str, *, cwd: str, timestamp: str, path: str, draft: bool
+    ) -> AddedLog:
+        """Create a log from the lines in a file."""
+        lines = await asyncio.to_thread(Path(path).read_bytes)
+        return await self.add(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
 
     async def open(self, session_id: str) -> Log:
         """Open the log of a session. Logs of the same session share their content. Raises `LogNotFound`."""

@@ -60,6 +60,8 @@ _OTHERS: Final = frozenset((*(title[0] for title in _TITLES), "queue-operation",
 _ROOTS: Final = frozenset(("user", "assistant", "system", "attachment", "progress"))
 """Types of lines that begin a conversation if they name no parent."""
 _MAIN: Final = ""
+_SUBAGENT: Final = "agent-"
+"""The beginning of the name of a file of a subagent."""
 _PLACED: Final = frozenset(
     ("type", "uuid", "parentUuid", "timestamp", "message", "logicalParentUuid", copy_mark.MARK, *_CARRIED)
 )
@@ -101,11 +103,16 @@ class ClaudeReader:
         self._known: Container[str] = ()  # the uuids of all lines
         self._moved: dict[str, Preserved] = {}
         self.is_behind = False
-        """Whether a line was the parent of an earlier one that was not placed below it. Then the file is read whole."""
+        """Whether a line shows that an earlier one has another place, time or name. Then the file is read whole."""
         if self._state.builder is not None:
             self._builder.restore(self._state.builder)
             self._state.builder = None
             self._identify((), ())
+
+    @property
+    def builder(self) -> ImportBuilder:
+        """The builder of its entries."""
+        return self._builder
 
     def state(self) -> bytes:
         """Return the state after the last line, with which another reader can continue."""
@@ -129,6 +136,7 @@ class ClaudeReader:
     def result(self) -> Imported:
         """Return the session with the entries of the lines that were taken since the last call."""
         state, builder = self._state, self._builder
+        state.has_origin = True
         builder.leaf = self._leaf()
         builder.report.held_back_count = len(state.queue.waiting) + sum(
             chain_line(line) is not None for line in self._held
@@ -141,8 +149,8 @@ class ClaudeReader:
         links = [line for line in chain if isinstance(line, ChainLine)]
         if not is_end:
             self._identify(found, links)
-        if builder.timestamp is None:
-            builder.begin(line.value.get("timestamp") for line in found if line.value is not None)
+        if not state.is_timed:
+            self._begin(found)
         whole = merged(chain)
         self._known = ChainMap[str, Any]({link.uuid: link for link in links}, state.links)
         held_from = None
@@ -158,6 +166,17 @@ class ClaudeReader:
             else:
                 self._take_other(step, step.value)
         state.line_count = max([state.line_count, *(line.number for line in found[-1:])])
+        self._known, self._moved = (), {}  # they have all lines of this part
+
+    def _begin(self, found: Iterable[SourceLine]) -> None:
+        """Begin with the first time in the lines, which lines before it have, too."""
+        times = (line.value.get("timestamp") for line in found if line.value is not None)
+        at = next((time for value in times if (time := fields.time(value)) is not None), None)
+        if at is not None:
+            self.is_behind = self.is_behind or self._state.line_count > 0
+            self._state.is_timed = True
+            if self._builder.timestamp is None:
+                self._builder.begin([at])
 
     def _held_from(self, whole: list[ChainLine | SourceLine]) -> int | None:
         """Return the index from which lines wait for later ones; None if none does."""
@@ -197,9 +216,12 @@ class ClaudeReader:
         self._name_source()
         builder.cwd, builder.source_version = state.project or state.cwd or "", state.version
         builder.origin |= self._source.beside
-        if not state.line_count:
-            builder.take_mark(values[0].get(copy_mark.MARK) if values else None)
-            if next(filter(None, (prompter(link.value) for link in links)), None) == "program":
+        if values and not state.is_marked:
+            state.is_marked = True
+            builder.take_mark(values[0].get(copy_mark.MARK))
+        if state.first_prompter is None and not state.has_origin:
+            state.first_prompter = next(filter(None, (prompter(link.value) for link in links)), None)
+            if state.first_prompter == "program":
                 builder.origin["automated"] = True
         for name, value in (("cwd", state.cwd), ("userType", "external"), ("sessionId", state.session)):
             if value is not None:
@@ -211,7 +233,9 @@ class ClaudeReader:
         state.session = state.session or _first_text(values, "sessionId")
         state.cwd = state.cwd or _first_text(values, "cwd")
         state.version = state.version or _first_text(values, "version")
-        state.has_main = state.has_main or any(not link.is_aside for link in links)
+        if not state.has_main and any(not link.is_aside for link in links):
+            state.has_main = True  # no line of a subagent can be the leaf then
+            self.is_behind = self.is_behind or bool(state.links)
         if state.forked_from is None:
             forks = (fields.mapping(link.value.get("forkedFrom")) for link in links)
             state.forked_from = _first_text(forks, "sessionId")
@@ -223,18 +247,20 @@ class ClaudeReader:
         A file is named after its session. Older versions wrote a resumed session into a file of another name.
         """
         builder, state, stem = self._builder, self._state, self._source.name.partition(".")[0]
+        former = builder.source_id
         session = state.session or stem
-        if self._is_subagent:
+        if self._source.name.startswith(_SUBAGENT):
             builder.source_id, builder.parent_source = f"{session}/{stem}", session
         else:
             builder.source_id = stem if _UUID.fullmatch(stem) else session
         builder.parent_source = state.forked_from or builder.parent_source
         if builder.parent_source is None and session != builder.source_id:
             builder.parent_source = session  # the session that this file continues
+        self.is_behind = self.is_behind or (state.names_requests and former != builder.source_id)
 
     @property
     def _is_subagent(self) -> bool:
-        return self._source.name.startswith("agent-") or (
+        return self._source.name.startswith(_SUBAGENT) or (
             not self._state.has_main and bool(self._state.links or self._known)
         )
 
@@ -255,7 +281,7 @@ class ClaudeReader:
         state.sums.pass_line(line.value)
         self._note_prompter(line)
         at = builder.time_of(line.value.get("timestamp"))
-        self.is_behind = self.is_behind or line.uuid in state.missing
+        self.is_behind = self.is_behind or _is_one_of(line, state.missing)
         digest = _digest(line)
         if self._is_repeat(line, digest):
             builder.count("repeated")
@@ -553,6 +579,7 @@ class ClaudeReader:
         state.sums.pass_line(value)
         leaf = fields.text(value.get("leafUuid"))
         if type == "summary" and leaf is not None and leaf not in self._known:
+            state.missing.add(leaf)
             builder.preserve(line, "title", "it is the title of another session", name=f"line-{line.key}")
             return
         for rank, (kind, name) in enumerate(_TITLES):
@@ -582,6 +609,7 @@ class ClaudeReader:
     def _take_sums(self, line: SourceLine, value: dict[str, Any]) -> None:
         """Add the usage of requests that are in no message, such as those of compactions."""
         for model, usage in self._state.sums.rest(value):
+            self._state.names_requests = True
             sums = fields.digest(fields.dumps(value.get("modelUsage")).decode())
             entry = {
                 "purpose": "other", "provider": "anthropic", "model": model, "usage": usage,
@@ -618,6 +646,10 @@ def _lines(held: Iterable[ChainLine | SourceLine]) -> list[SourceLine]:
     """Return lines in the order of the file, with the parts of each message apart."""
     parts = (part for line in held for part in (_parts(line) if isinstance(line, ChainLine) else [line]))
     return sorted(parts, key=lambda part: part.place)
+
+
+def _is_one_of(line: ChainLine, uuids: set[str]) -> bool:
+    return bool(uuids) and any(part.uuid in uuids for part in line.parts or [line])
 
 
 def _parts(line: ChainLine) -> list[SourceLine]:

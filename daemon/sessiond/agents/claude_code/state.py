@@ -77,9 +77,15 @@ class ClaudeState(msgspec.Struct):
         is_repeating: Whether the last line of the chain repeats an earlier one. So do the pointers after it.
         is_linked: Whether lines name their parents; None as long as no line shows it.
         has_main: Whether a line belongs to the main conversation.
-        missing: The parents that were not in the file when a child was taken.
+        missing: The parents, and the leaves of titles, that were not in the file when the line that names them was
+            taken.
         sums: The tokens of the requests that are in no message.
         held: The last lines, which wait for later ones.
+        is_timed: Whether a line has a time.
+        is_marked: Whether the line came that has the mark of a session that was written here.
+        has_origin: Whether the entry with the origin of the session was returned.
+        first_prompter: The source of the first prompts, as far as it was known when the origin was returned.
+        names_requests: Whether the id of a request was made from that of the session.
     """
 
     builder: BuilderState | None = None
@@ -110,3 +116,8 @@ class ClaudeState(msgspec.Struct):
     missing: set[str] = set()
     sums: TokenSums = msgspec.field(default_factory=TokenSums)
     held: list[HeldLine] = []
+    is_timed: bool = False
+    is_marked: bool = False
+    has_origin: bool = False
+    first_prompter: Literal["person", "program"] | None = None
+    names_requests: bool = False

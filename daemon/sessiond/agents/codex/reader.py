@@ -149,6 +149,11 @@ class CodexReader:
             builder.source_id = self._state.source_id or builder.source_id
             builder.cwd, builder.source_version = self._state.cwd, self._state.version
 
+    @property
+    def builder(self) -> ImportBuilder:
+        """The builder of its entries."""
+        return self._builder
+
     def state(self) -> bytes:
         """Return the state after the lines that were taken, for another reader that continues."""
         state = self._state

@@ -53,6 +53,7 @@ class _State(msgspec.Struct):
         leaf: The id that the last line names as the leaf, if it does.
         moves_leaf: Whether the last line sets the leaf.
         missing: The parents that were not in the file when a child was taken.
+        began: The time of the header, which lines have that are no entries.
     """
 
     builder: BuilderState | None = None
@@ -67,6 +68,7 @@ class _State(msgspec.Struct):
     leaf: str | None = None
     moves_leaf: bool = False
     missing: set[str] = set()
+    began: str | None = None
 
 
 class PiReader:
@@ -81,10 +83,16 @@ class PiReader:
         self._builder = ImportBuilder(NAME, source)
         self._state = _State() if state is None else msgspec.msgpack.decode(state, type=_State)
         self._before = 0
+        self._has_taken = False
         self.is_behind = False
         if self._state.builder is not None:
             self._builder.restore(self._state.builder)
             self._builder.source_id = self._state.source_id or self._builder.source_id
+
+    @property
+    def builder(self) -> ImportBuilder:
+        """The builder of its entries."""
+        return self._builder
 
     def state(self) -> bytes | None:
         """Return the state behind the lines that were taken; None for version 1, whose ids derive from the lines."""
@@ -99,6 +107,22 @@ class PiReader:
     def take(self, lines: Iterable[SourceLine]) -> None:
         """Take the next lines."""
         builder, state, some = self._builder, self._state, list(lines)
+        had_header, clock = state.has_header, builder.clock
+        if had_header:
+            builder.clock = state.began
+        found = self._numbered(some)
+        state.began = builder.clock
+        if had_header:
+            builder.clock = clock
+        # The lines before the header have its time, and the entries of version 1 are numbered from it.
+        is_late = state.has_header != had_header or (state.version < 2 and bool(found))
+        self.is_behind = self.is_behind or (self._has_taken and is_late)
+        self._has_taken = self._has_taken or bool(some)
+        self._add_entries(found)
+
+    def _numbered(self, some: list[SourceLine]) -> list[tuple[int, SourceLine, dict[str, Any]]]:
+        """Return the lines that are entries with their numbers from the header. The others are taken."""
+        builder, state = self._builder, self._state
         found: list[tuple[int, SourceLine, dict[str, Any]]] = []
         headers = (line.value for line in some if line.value and line.value.get("type") == "session")
         if not state.has_header:
@@ -130,7 +154,7 @@ class PiReader:
                 found.append((line.number - self._before, line, value))
             else:
                 builder.preserve(line, fields.as_text(value["type"]), "it precedes the header")
-        self._add_entries(found)
+        return found
 
     def result(self) -> Imported:
         """Return the session with the entries of the lines that were taken since the last call."""

@@ -30,7 +30,7 @@ from sessiond.hub.following.tail_appending import Tails
 from sessiond.hub.following.tails import MIN_FILE_BYTES
 from sessiond.hub.following.unread import unread_in, unreported
 from sessiond.hub.session.registry import OpenSessions
-from sessiond.hub.transfer import fork_history
+from sessiond.hub.transfer import fork_history, memory_limit
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
 from sessiond.hub.transfer.import_results import BEING_RECORDED, UNREMARKABLE
@@ -421,7 +421,8 @@ class AgentFollower:
         outcome: t.ImportedSession | t.SkippedFile,
     ) -> None:
         """Record the outcome for a file, and when to read it again."""
-        if status is not None:
+        is_refused = isinstance(outcome, t.SkippedFile)
+        if status is not None and not (is_refused and memory_limit.reason_to_refuse(status.size)):
             self._note_read(followed, path, status)
         if isinstance(outcome, t.ImportedSession):
             if outcome.status == "created":

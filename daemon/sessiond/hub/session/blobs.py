@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
 from sessiond.hub.errors import BlobNotFound
@@ -67,14 +67,13 @@ class SessionBlobs:
             data = list(new.values())
             for start in range(0, len(data), PUTS_AT_ONCE):
                 await asyncio.gather(*map(self._own.put, data[start : start + PUTS_AT_ONCE]))
-            old = _named(drafts) - new.keys()
+            old = named_hashes(drafts) - new.keys()
             await asyncio.gather(*(store.touch(old) for store in self._stores))
 
-    async def carry(self, lines: Sequence[bytes], target: BlobStore) -> None:
-        """Copy the blobs that lines name to another store, as far as they exist here and not there."""
+    async def carry(self, named: Set[str], target: BlobStore) -> None:
+        """Copy blobs to another store, as far as they exist here and not there."""
         if target is self._own:
             return
-        named = await asyncio.to_thread(_named, lines)
         for digest in named - await target.touch(named):
             data = await asyncio.to_thread(self.find, digest)
             if data is not None:
@@ -131,7 +130,8 @@ class SessionBlobs:
 NO_BLOBS: Final = SessionBlobs(None)
 
 
-def _named(lines: Iterable[bytes]) -> set[str]:
+def named_hashes(lines: Iterable[bytes]) -> set[str]:
+    """Return the hashes of the blobs that lines name."""
     return {digest for line in lines for digest in blobs.referenced_hashes(line)}
 
 

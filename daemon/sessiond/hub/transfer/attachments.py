@@ -81,7 +81,8 @@ class AttachmentReader:
         self._gone: list[str] = []
         self._refused: list[str] = []
 
-    def _see(self, entry: ImportedEntry) -> None:
+    def see(self, entry: ImportedEntry) -> None:
+        """Note the files that an entry of the conversation names."""
         rules = self._rules
         if rules is None:
             return
@@ -101,10 +102,18 @@ class AttachmentReader:
             imported: The session.
             is_whole: Whether the whole source was read. Files that no entry names are only looked for then.
         """
-        if self._rules is None or not imported.entries:
-            return imported
         for entry in imported.entries[1 : imported.conversation_count + 1]:
-            self._see(entry)
+            self.see(entry)
+        made = self.entries(imported, is_whole=is_whole)
+        return replace(imported, entries=[*imported.entries, *made]) if made else imported
+
+    def entries(self, imported: Imported, *, is_whole: bool = True) -> list[ImportedEntry]:
+        """Return the entries of the files beside a session whose entries were seen. See `add_to`.
+
+        The first entry of the session is its origin.
+        """
+        if self._rules is None or not imported.entries:
+            return []
         root = imported.entries[0].id
         made = [
             *self._of_results(root),
@@ -113,7 +122,7 @@ class AttachmentReader:
         self._report(imported)
         # The record of the source is JSON, which has no bytes that are not UTF-8.
         self.looked_at = {path: was for path, was in self.looked_at.items() if lines.valid_text(path) == path}
-        return replace(imported, entries=[*imported.entries, *made]) if made else imported
+        return made
 
     def _of_results(self, root: str) -> Iterator[ImportedEntry]:
         for place, target, at in list(self._named.values())[:MAX_FILES]:

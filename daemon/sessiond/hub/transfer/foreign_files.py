@@ -46,6 +46,7 @@ GROWING_SECONDS: Final = 300.0
 MIN_READER_BYTES: Final = 256 * 1024
 """Minimum size in bytes of a file whose reader's state is kept, so that only added lines are read."""
 NO_ENTRIES: Final = "it has no entries"
+TOO_DEEP: Final = "it is nested too deeply"
 _SUFFIXES: Final = tuple({suffix for agent in AGENTS.values() for suffix in agent.suffixes})
 
 
@@ -168,7 +169,7 @@ def _read_source(
     is_compressed = path.endswith(
         compressed.SUFFIX
     )  # compressed by its agent, which no longer writes to the file
-    growing = not is_compressed and _is_growing(status)
+    growing = not is_compressed and is_growing(status)
     try:
         source = data
         if is_compressed:
@@ -177,7 +178,7 @@ def _read_source(
             source = texts.shortened(source, growing=growing)
         imported, beside, reader = _imported(
             path, source, status, dialect, companions, growing=growing,
-            content=lambda path: _content(path, texts, opened),
+            content=content_of(texts, opened),
         )  # fmt: skip
         if texts is not None:
             imported = texts.put_into(imported)
@@ -208,15 +209,14 @@ def _with_attachments(
     return found._replace(imported=imported, state=state, files={**beside.files, **found.files})
 
 
-def _is_growing(status: FileStatus) -> bool:
+def is_growing(status: FileStatus) -> bool:
+    """Return whether the program may still write to a file."""
     return time.time() - status.modified_ns / 1e9 < GROWING_SECONDS
 
 
 def reason_to_skip(status: os.stat_result) -> str | None:
     """Return why a file with this status is not read; None if it may be read."""
-    if not stat.S_ISREG(status.st_mode):
-        return "it is not a regular file"
-    return memory_limit.reason_to_refuse(status.st_size)
+    return None if stat.S_ISREG(status.st_mode) else "it is not a regular file"
 
 
 def state_if_same_content(path: str, known_state: SourceState) -> SourceState | None:
@@ -231,9 +231,9 @@ def state_if_same_content(path: str, known_state: SourceState) -> SourceState | 
         size, digest = len(content.data), digest_of(content.data)
     else:
         with contextlib.ExitStack() as opened:
-            file, status, now_ns = _opened(path, opened)
+            file, status, now_ns = open_source(path, opened)
             size, digest = status.size, digest_of_file(file, status.size)[0]
-            content = _Content(b"", status, _is_as_before(file, status, now_ns))
+            content = _Content(b"", status, is_as_before(file, status, now_ns))
     if size != known_state.consumed_bytes or digest != known_state.digest:
         return None
     return msgspec.structs.replace(known_state, status=content.status, is_settled=content.is_identified)
@@ -276,7 +276,7 @@ def _imported(
     try:
         imported, reader = _read(source, detected)
     except RecursionError:
-        raise NotImported("it is nested too deeply") from None
+        raise NotImported(TOO_DEEP) from None
     if not imported.conversation_count:
         raise NotImported(NO_ENTRIES)
     return imported, beside, reader
@@ -297,8 +297,12 @@ def _read(source: Source, dialect: str) -> tuple[Imported, bytes | None]:
     return reader.result(), None if state is None or MARK in state else state
 
 
+def content_of(texts: TakenTexts | None, opened: contextlib.ExitStack) -> Callable[[str], bytes | None]:
+    """Return what reads the content of a file, which may be compressed; None if it cannot be read."""
+    return lambda path: _content(path, texts, opened)
+
+
 def _content(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) -> bytes | None:
-    """Return the content of a file, which may be compressed; None if it cannot be read."""
     try:
         content = _bytes(path, texts, opened)
         data = content.data
@@ -316,16 +320,18 @@ def _bytes(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) ->
     """
     if database_sources.is_no_file(path):
         return _bytes_in_database(path, time.time_ns())
-    file, status, now_ns = _opened(path, opened)
+    file, status, now_ns = open_source(path, opened)
     if texts is not None and status.size > LONG_TEXT and not path.endswith(compressed.SUFFIX):
-        data, digests = texts.read(file.fileno(), status.size, growing=_is_growing(status))
+        if (reason := memory_limit.reason_to_refuse(status.size)) is not None:
+            raise NotImported(reason)
+        data, digests = texts.read(file.fileno(), status.size, growing=is_growing(status))
         has_all = digests.whole[0] == status.size
-        return _Content(data, status, has_all and _is_as_before(file, status, now_ns), digests)
-    data = file.read()
-    return _Content(data, status, len(data) == status.size and _is_as_before(file, status, now_ns))
+        return _Content(data, status, has_all and is_as_before(file, status, now_ns), digests)
+    data = _read_bytes(file, status)
+    return _Content(data, status, len(data) == status.size and is_as_before(file, status, now_ns))
 
 
-def _opened(path: str, opened: contextlib.ExitStack) -> tuple[BinaryIO, FileStatus, int]:
+def open_source(path: str, opened: contextlib.ExitStack) -> tuple[BinaryIO, FileStatus, int]:
     """Open a regular file. Returns it with its status, and a time before it was read."""
     now_ns = time.time_ns()
     fd = os.open(
@@ -338,7 +344,14 @@ def _opened(path: str, opened: contextlib.ExitStack) -> tuple[BinaryIO, FileStat
     return file, FileStatus.of(found), now_ns
 
 
-def _is_as_before(file: BinaryIO, status: FileStatus, now_ns: int) -> bool:
+def _read_bytes(file: BinaryIO, status: FileStatus) -> bytes:
+    """Return the bytes of a file that is read as a whole. Raises `NotImported` if the memory does not suffice."""
+    if (reason := memory_limit.reason_to_refuse(status.size)) is not None:
+        raise NotImported(reason)
+    return file.read()
+
+
+def is_as_before(file: BinaryIO, status: FileStatus, now_ns: int) -> bool:
     """Return whether a file has the status that it had before it was read, and this status identifies its bytes."""
     return FileStatus.of(os.fstat(file.fileno())) == status and is_settled(status, now_ns)
 

@@ -6,7 +6,8 @@ document. `importing` determines which entries are added to an existing session.
 """
 
 import asyncio
-from collections.abc import Collection, Container, Mapping
+import os
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -15,13 +16,21 @@ from sessiond.hub import session_info
 from sessiond.hub.errors import ChildFailed, ChildNotStarted
 from sessiond.hub.execution.child_process import run_in_child_process
 from sessiond.hub.session import entry_placement
-from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history
-from sessiond.hub.transfer.foreign_files import ReadSource
+from sessiond.hub.transfer import (
+    compressed,
+    database_sources,
+    foreign_files,
+    fork_history,
+    memory_limit,
+    streaming,
+)
+from sessiond.hub.transfer.foreign_files import NotImported, ReadSource
 from sessiond.hub.transfer.source_state import LookedAt, SourceState
 from sessiond.hub.transfer.spool import Spool
+from sessiond.hub.transfer.streaming import StreamedLog
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import referenced_hashes
-from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs
+from sessiond.session.content.restore_blobs import Find
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
@@ -54,9 +63,10 @@ class NewSession:
     Attributes:
         session_id: Its id.
         cwd: Its folder.
-        lines: Its log.
+        lines: Its log; empty if the log is in a file.
+        file: The path of the file of the spool with its log; None if the log is in `lines`.
         blobs: The blobs that were taken out of its entries, by hash.
-        names_blobs: Whether its log names any blob.
+        named: The hashes of the blobs that its log names.
         is_answered: Whether it has an assistant message.
         info: Its description on the wire, without a path.
         imported: The session that was read, without its entries.
@@ -69,8 +79,9 @@ class NewSession:
     session_id: str
     cwd: str
     lines: bytes
+    file: str | None
     blobs: dict[str, bytes]
-    names_blobs: bool
+    named: frozenset[str]
     is_answered: bool
     info: t.SessionInfo
     imported: Imported
@@ -138,9 +149,9 @@ def new_session(source: ReadSource, session_id: str, target: Target, find: Find)
     cwd = target.cwd or imported.cwd
     landed = imported_log.new_log(imported, session_id, cwd, find=find, title_space=target.title_space)
     return NewSession(
-        session_id, cwd, b"".join(entry_placement.ended([landed.log])), landed.blobs,
-        may_refer_to_blobs(landed.log), imported.is_answered, _info(landed.log), replace(imported, entries=[]),
-        source.state, len(imported.entries), source.reader, source.files,
+        session_id, cwd, b"".join(entry_placement.ended([landed.log])), None, landed.blobs,
+        frozenset(referenced_hashes(landed.log)), imported.is_answered, _info(landed.log),
+        replace(imported, entries=[]), source.state, len(imported.entries), source.reader, source.files,
     )  # fmt: skip
 
 
@@ -153,12 +164,14 @@ def _read_unless_large(
     spool: Spool,
     known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource | None:
-    """Do what `_read_and_make` does, but return None for a large file."""
-    return (
-        None
-        if _size(path) >= LARGE_FILE
-        else _read_and_make(path, dialect, companions, taken, target, spool, known_files)
-    )
+    """Do what `_read_and_make` does, but return None for a large file. One that needs too much memory is refused."""
+    size = _size(path)
+    if size < LARGE_FILE:
+        return _read_and_make(path, dialect, companions, taken, target, spool, known_files)
+    reason = memory_limit.reason_to_refuse(size)
+    if reason is not None and not streaming.is_streamed(path, dialect):
+        raise NotImported(reason)
+    return None
 
 
 def _read_and_make(
@@ -170,6 +183,19 @@ def _read_and_make(
     spool: Spool,
     known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource:
+    if _size(path) >= LARGE_FILE:
+        log = streaming.read(
+            path,
+            dialect,
+            companions,
+            taken,
+            spool,
+            known_files,
+            cwd=target.cwd,
+            title_space=target.title_space,
+        )
+        if log is not None:
+            return _streamed(log)
     source = foreign_files.read(path, dialect, companions, spool, known_files)
     imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]
@@ -189,12 +215,37 @@ def _size(path: str) -> int:
     return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
 
 
+def _streamed(log: StreamedLog) -> NewSession:
+    """Return a session whose log is in a file."""
+    with open(log.path, "rb") as file:
+        tree = _tree(iter(lambda: file.read(_SLICE), b""))
+        size = file.tell()
+
+        def read(rows: Sequence[int]) -> list[bytes]:
+            spans = [tree.span(row) for row in rows]
+            return [
+                tree.entry(row, os.pread(file.fileno(), end - start, start))
+                for row, (start, end) in zip(rows, spans, strict=True)
+            ]
+
+        info = session_info.session_info(tree, read, path=None, draft=True, size=size)
+    return NewSession(
+        log.session_id, log.cwd, b"", log.path, {}, log.named, log.is_answered, info, log.imported, log.state,
+        log.count, log.reader, log.files,
+    )  # fmt: skip
+
+
 def _info(data: bytes) -> t.SessionInfo:
-    tree = Tree()
-    for start in range(0, len(data), _SLICE):
-        tree.read(data[start : start + _SLICE])
-    tree.finish()
+    tree = _tree(data[start : start + _SLICE] for start in range(0, len(data), _SLICE))
     return session_info.session_info(
         tree, lambda rows: [tree.entry(row, data[slice(*tree.span(row))]) for row in rows],
         path=None, draft=True, size=len(data),
     )  # fmt: skip
+
+
+def _tree(slices: Iterable[bytes]) -> Tree:
+    tree = Tree()
+    for data in slices:
+        tree.read(data)
+    tree.finish()
+    return tree

@@ -19,7 +19,7 @@ from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.errors import ChildFailed, HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.session.blob_resolution import BlobFinder
-from sessiond.hub.session.blobs import SessionBlobs
+from sessiond.hub.session.blobs import SessionBlobs, named_hashes
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import (
@@ -144,7 +144,7 @@ class Imports:
             if not live.blobs.takes_images:
                 new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
             await self._take_files(beside.files, [entry.line for entry in new])
-            await blobs.carry([entry.line for entry in new], self._files.blobs)
+            await self._carry(blobs, [entry.line for entry in new])
             await self._append(live, imported, new, origin, FileRole(), is_followed=True)
         finally:
             live.appending_jobs -= 1
@@ -359,13 +359,18 @@ class Imports:
         in_place_of: str | None = None,
     ) -> t.ImportedSession:
         """Store a new session, or the whole of one whose log lacked its history (`in_place_of`)."""
-        if new.names_blobs:
+        if new.named:
             await asyncio.gather(*map(self._files.blobs.put, new.blobs.values()))
-            await self._take_files(new.files, [new.lines])
-            await self._blobs_of(path).carry([new.lines], self._files.blobs)
+            for digest in new.named & new.files.keys():
+                await self._files.blobs.put_file(new.files[digest], digest)
+            await self._blobs_of(path).carry(new.named, self._files.blobs)
         is_draft = not new.is_answered
         made: AddedLog | Log
-        if in_place_of is None:
+        if new.file is not None:
+            made = await self._files.add_file(
+                new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, path=new.file, draft=is_draft
+            )
+        elif in_place_of is None:
             made = await self._files.add(
                 new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, lines=new.lines, draft=is_draft
             )
@@ -380,7 +385,7 @@ class Imports:
             status="unchanged", session_id=new.session_id, title=info.title, is_draft=info.is_draft,
             added_count=0, **report_fields(new.imported, path),
         )  # fmt: skip
-        blob_bytes = await self._blob_bytes(new.lines) if new.names_blobs else 0
+        blob_bytes = await asyncio.to_thread(_blob_bytes, new.named, self._own_blobs) if new.named else 0
         run.record(path, new.state, session, made.ref, FileStatus.at(made.ref), blob_bytes, new.imported)
         if in_place_of is None:
             run.reporting.created(info)
@@ -435,7 +440,7 @@ class Imports:
                 if not live.blobs.takes_images:
                     new = whole_lines
                 await self._take_files(source.files, [entry.line for entry in new])
-                await blobs.carry([entry.line for entry in new], self._files.blobs)
+                await self._carry(blobs, [entry.line for entry in new])
                 if new or replaces or restores:
                     by = run.reporting.origin
                     await self._append(live, imported, new, by, role, is_followed=run.is_followed)
@@ -467,11 +472,13 @@ class Imports:
         """Store those of the files of a spool that lines name."""
         if not files:
             return
-        named = await asyncio.to_thread(
-            lambda: {digest for line in lines for digest in referenced_hashes(line)}
-        )
+        named = await asyncio.to_thread(named_hashes, lines)
         for digest in named & files.keys():
             await self._files.blobs.put_file(files[digest], digest)
+
+    async def _carry(self, blobs: SessionBlobs, lines: Sequence[bytes]) -> None:
+        """Copy the blobs that lines name to the store, as far as they exist."""
+        await blobs.carry(await asyncio.to_thread(named_hashes, lines), self._files.blobs)
 
     def _restores_leaf(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
         """Return whether the leaf, which no client moved, is an ancestor of the leaf of the whole file."""
@@ -509,9 +516,12 @@ class Imports:
 
     async def _blob_bytes(self, lines: bytes | bytearray) -> int:
         """Return the size of the blobs that the lines of a log name."""
-        if PREFIX.encode() not in lines:
-            return 0
-        return await asyncio.to_thread(_blob_bytes, lines, SessionBlobs(None, stores=(self._files.blobs,)))
+        return await asyncio.to_thread(lambda: _blob_bytes(referenced_hashes(lines), self._own_blobs))
+
+    @property
+    def _own_blobs(self) -> SessionBlobs:
+        """The blobs of the store."""
+        return SessionBlobs(None, stores=(self._files.blobs,))
 
     def _blobs_of(self, path: str) -> SessionBlobs:
         """Return the blobs of the store, and those of the program that wrote the file."""
@@ -526,8 +536,8 @@ def _without_recorded(source: ReadSource, there: ScannedLog) -> ReadSource:
     return source._replace(imported=recorded.joined(source.imported, there.tree, there.read))
 
 
-def _blob_bytes(lines: bytes | bytearray, blobs: SessionBlobs) -> int:
-    return sum(map(blobs.size, set(referenced_hashes(lines))))
+def _blob_bytes(hashes: Iterable[str], blobs: SessionBlobs) -> int:
+    return sum(map(blobs.size, set(hashes)))
 
 
 def _named(params: t.ImportParams) -> list[str]:

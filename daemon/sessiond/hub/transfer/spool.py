@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from sessiond.hashing import sha256_for_many
 from sessiond.store.files.folders import temporary
+
+NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+"""The flags that open a new file."""
 
 
 class SpooledBlob(NamedTuple):
@@ -35,14 +38,10 @@ class Spool:
 
     def write(self, parts: Iterable[bytes]) -> SpooledBlob:
         """Write a blob into a new file, synced. Raises `OSError`, or what `parts` raises; no file remains then."""
-        folder = Path(self.folder)
-        folder.mkdir(0o700, parents=True, exist_ok=True)
-        path = temporary(folder / self._name)
+        path = self.path()
         digest, size = sha256_for_many()(b""), 0
         try:
-            with open(
-                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
-            ) as file:
+            with open(os.open(path, NEW_FILE, 0o600), "wb") as file:
                 for part in parts:
                     digest.update(part)
                     size += file.write(part)
@@ -52,6 +51,19 @@ class Spool:
             path.unlink(missing_ok=True)
             raise
         return SpooledBlob(digest.hexdigest(), str(path), size)
+
+    def path(self) -> Path:
+        """Return a path for a new file. The folder of the spool exists then."""
+        folder = Path(self.folder)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        return temporary(folder / self._name)
+
+    def unnamed(self) -> BinaryIO:
+        """Return a new file without a name, which is gone when it is closed. Raises `OSError`."""
+        path = self.path()
+        descriptor = os.open(path, NEW_FILE, 0o600)
+        path.unlink()
+        return os.fdopen(descriptor, "w+b")
 
     def clear(self) -> None:
         """Remove the files that are left. Blocks."""

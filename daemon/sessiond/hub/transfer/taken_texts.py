@@ -26,7 +26,7 @@ from sessiond.hub.transfer.source_state import Digests
 from sessiond.hub.transfer.spool import Spool, SpooledBlob
 from sessiond.session.content import blobs, extract_blobs
 from sessiond.session.dialects import imported_log
-from sessiond.session.dialects.import_builder import Imported, ImportedEntry
+from sessiond.session.dialects.import_builder import Imported, ImportedEntry, ImportReport
 
 LONG_TEXT: Final = 16 * 1024 * 1024
 """Bytes of JSON above which a text is taken out. It depends on nothing else, so a file that grows changes no entry."""
@@ -123,17 +123,23 @@ class TakenTexts:
         position = 0
         for start, end in long_lines:
             made.writelines(Region(read_at, position, start).chunks())
-            line = Region(read_at, start, end)
-            texts = long_texts(line, LONG_TEXT)
-            if texts is None and growing and end == size:
-                made.write(line.read(start, SHORT_HEAD))
-            elif texts is None or (short := self._short(line, texts)) is None:
-                made.writelines(line.chunks())
-            else:
-                made.write(short)
+            made.write(self.line(Region(read_at, start, end), is_cut=growing and end == size))
             position = end
         made.writelines(Region(read_at, position, size).chunks())
         return made.getvalue()
+
+    def line(self, line: Region, *, is_cut: bool) -> bytes:
+        """Return a long line without its long texts.
+
+        Args:
+            line: The line.
+            is_cut: Whether its end may be missing. If a text has no end then, the line is cut: it is read again.
+        """
+        texts = long_texts(line, LONG_TEXT)
+        if texts is None and is_cut:
+            return line.read(line.start, SHORT_HEAD)
+        short = None if texts is None else self._short(line, texts)
+        return b"".join(line.chunks()) if short is None else short
 
     def _short(self, region: Region, texts: Sequence[Region]) -> bytes | None:
         """Return JSON without some of its texts; None if they cannot be taken out, or there are none."""
@@ -201,21 +207,35 @@ class TakenTexts:
 
     def put_into(self, imported: Imported) -> Imported:
         """Return what was read with references in place of the marks, and with entries that clients can read."""
-        title = imported.title
-        if title is not None and (found := _MARK.search(title)) is not None:
-            title = title[: found.start()]
-        entries = [self._complete(entry, imported) for entry in imported.entries]
-        return replace(imported, entries=entries, title=title)
+        entries = [self.complete(entry, imported.dialect, imported.report) for entry in imported.entries]
+        return replace(imported, entries=entries, title=without_mark(imported.title))
 
-    def _complete(self, entry: ImportedEntry, imported: Imported) -> ImportedEntry:
+    def forget(self, waiting: bytes) -> None:
+        """Forget the texts of lines whose entries are complete, unless `waiting`, the state of a reader, has marks."""
+        if self._texts and MARK not in waiting:
+            self._texts, self._wholes = {}, []
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether texts were taken out of lines since the last ones were forgotten."""
+        return bool(self._texts)
+
+    def complete(self, entry: ImportedEntry, dialect: str, report: ImportReport) -> ImportedEntry:
+        """Return an entry with references in place of the marks, which clients can read.
+
+        Args:
+            entry: The entry.
+            dialect: The format of the source.
+            report: Receives the problems.
+        """
         line = entry.line
         if self._texts and MARK in line:
             try:
-                line = self._with_references(line, imported)
+                line = self._with_references(line, report)
             except (msgspec.DecodeError, RecursionError) as error:
-                kept = imported_log.as_preserved(entry, imported.dialect, str(error))
+                kept = imported_log.as_preserved(entry, dialect, str(error))
                 entry = ImportedEntry(
-                    entry.id, entry.parent_id, "custom", self._with_references(kept, imported)
+                    entry.id, entry.parent_id, "custom", self._with_references(kept, report)
                 )
                 line = entry.line
         if len(line) > MAX_ENTRY_BYTES:
@@ -223,49 +243,51 @@ class TakenTexts:
         if len(line) <= MAX_ENTRY_BYTES:
             return entry if line is entry.line else msgspec.structs.replace(entry, line=line)
         reason = f"it has {len(line):,} bytes, and an entry at most {MAX_ENTRY_BYTES:,}"
-        line = self._extracted(imported_log.as_preserved(entry, imported.dialect, reason))
+        line = self._extracted(imported_log.as_preserved(entry, dialect, reason))
         return ImportedEntry(entry.id, entry.parent_id, "custom", line)
 
     def _extracted(self, line: bytes) -> bytes:
         found = extract_blobs.extract(line, images=False)
-        for data in found.blobs.values():
-            self._keep(self.spool.write([data]))
+        self.keep(found.blobs.values())
         return found.draft
 
-    def _with_references(self, line: bytes, imported: Imported) -> bytes:
+    def keep(self, texts: Iterable[bytes]) -> None:
+        """Write further texts into files."""
+        for data in texts:
+            self._keep(self.spool.write([data]))
+
+    def _with_references(self, line: bytes, report: ImportReport) -> bytes:
         members = _fields(line)
         found = _references(members.pop(blobs.FIELD, Raw(b"{}")))
-        changed = self._members(members, "", found, imported)
+        changed = self._members(members, "", found, report)
         if found:
             changed[blobs.FIELD] = Raw(_encode(found))
         return _encode(changed)
 
     def _members(
-        self, members: dict[str, Raw], pointer: str, found: dict[str, str], imported: Imported
+        self, members: dict[str, Raw], pointer: str, found: dict[str, str], report: ImportReport
     ) -> dict[str, Raw]:
         return {
-            name: self._value(value, blobs.below(pointer, name), found, imported)
+            name: self._value(value, blobs.below(pointer, name), found, report)
             for name, value in members.items()
         }
 
-    def _value(self, value: Raw, pointer: str, found: dict[str, str], imported: Imported) -> Raw:
+    def _value(self, value: Raw, pointer: str, found: dict[str, str], report: ImportReport) -> Raw:
         data = bytes(value)
         if MARK not in data:
             return value
         match data[:1]:
             case b'"':
-                return Raw(_encode(self._referenced(_string(data), pointer, found, imported)))
+                return Raw(_encode(self._referenced(_string(data), pointer, found, report)))
             case b"{":
-                members = self._members(_fields(data), pointer, found, imported)
+                members = self._members(_fields(data), pointer, found, report)
                 return Raw(_encode(members))
             case b"[":
                 items = enumerate(_items(data))
-                return Raw(
-                    _encode([self._value(raw, f"{pointer}/{at}", found, imported) for at, raw in items])
-                )
+                return Raw(_encode([self._value(raw, f"{pointer}/{at}", found, report) for at, raw in items]))
         return value
 
-    def _referenced(self, text: str, pointer: str, found: dict[str, str], imported: Imported) -> str:
+    def _referenced(self, text: str, pointer: str, found: dict[str, str], report: ImportReport) -> str:
         """Return the beginning of the text for which a text with marks stands, and note the reference to its blob."""
         marks = [match for match in _MARK.finditer(text) if match[1] in self._texts]
         if not marks:
@@ -273,7 +295,7 @@ class TakenTexts:
         blob = self._original(text, marks)
         if blob is None:
             blob = self._texts[marks[0][1]].blob
-            imported.report.add_problem(0, _CHANGED.format(size=blob.size, digest=blob.digest))
+            report.add_problem(0, _CHANGED.format(size=blob.size, digest=blob.digest))
             head = text[: marks[0].start()]
         else:
             head = _File(blob.path)(0, 4 * LONG_HEAD).decode("utf-8", "ignore")
@@ -323,6 +345,12 @@ class _File:
         with open(self.path, "rb") as file:
             file.seek(offset)
             return file.read(size)
+
+
+def without_mark(title: str | None) -> str | None:
+    """Return a title without the mark of a taken text, and what follows the mark."""
+    found = None if title is None else _MARK.search(title)
+    return title if title is None or found is None else title[: found.start()]
 
 
 def _checked(parts: Iterable[str | Region]) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -33,6 +33,24 @@ MAX_NULS: Final = 4096
 """Limit of NUL bytes at the ends of a line that is stored unchanged; more are only counted."""
 _USUAL: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,20}(Z|[+-][0-9:]{4,6})?", re.ASCII)
 _EPOCH: Final = "1970-01-01T00:00:00.000Z"
+
+
+class BesideEntry(NamedTuple):
+    """An entry about the session as a whole, which gets its parent when all of them are known.
+
+    `place` is that of its line, which orders these entries.
+    """
+
+    place: Place
+    id: str
+    type: str
+    at: str
+    payload: dict[str, Any]
+
+    def entry(self, parent: str | None) -> "ImportedEntry":
+        """Return the entry below a parent."""
+        line = line_of_entry(self.type, self.id, parent, self.at, self.payload)
+        return ImportedEntry(self.id, parent, self.type, line)
 
 
 class ImportedEntry(msgspec.Struct, frozen=True, gc=False):
@@ -71,6 +89,12 @@ class ImportReport:
         self.problem_count += 1
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(SourceProblem(line, message))
+
+    def add_all(self, other: "ImportReport") -> None:
+        """Record the problems of another report."""
+        for problem in other.problems:
+            self.add_problem(problem.line, problem.message)
+        self.problem_count += other.problem_count - len(other.problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,23 +204,23 @@ class ImportBuilder:
         self.report = ImportReport()
         self.last: str | None = None
         self._source = source
-        self._clock: str | None = None
+        self.clock: str | None = None
         self._tree: list[ImportedEntry] = []
         self._taken: set[str] = set()
         self._versions: dict[str, int] = {}
-        self._beside: list[tuple[Place, str, str, str, dict[str, Any]]] = []
+        self._beside: list[BesideEntry] = []
         self._last_beside: str | None = None
         self._inherited: set[str] = set()
 
     def state(self) -> BuilderState:
         """Return the state after the entries that `finish` has returned."""
         return BuilderState(
-            self.timestamp, self._clock, self.last, self._last_beside, self._taken, self._versions
+            self.timestamp, self.clock, self.last, self._last_beside, self._taken, self._versions
         )
 
     def restore(self, state: BuilderState) -> None:
         """Continue after the entries of an earlier builder."""
-        self.timestamp, self._clock, self.last = state.timestamp, state.clock, state.last
+        self.timestamp, self.clock, self.last = state.timestamp, state.clock, state.last
         self._last_beside, self._taken, self._versions = state.last_beside, state.taken, state.versions
 
     # --- the results of a line -------------------------------------------------------------------------
@@ -220,9 +244,9 @@ class ImportBuilder:
             unchanged and `parent` is returned, so that its children get its parent.
         """
         name = self._free(fields.entry_id(name))
-        at = at or self._clock or _EPOCH
+        at = at or self.clock or _EPOCH
         try:
-            written = self._line(type, name, parent, at, payload)
+            written = line_of_entry(type, name, parent, at, payload)
         except (RecursionError, ValueError, TypeError):
             self._taken.discard(name)
             self.preserve(line, "nested too deeply", "it is nested too deeply")
@@ -251,7 +275,7 @@ class ImportBuilder:
             The entry's id.
         """
         name = self._free(name or f"line-{line.key}")
-        self._beside.append((line.place, name, type, at or self._clock or _EPOCH, payload))
+        self._beside.append(BesideEntry(line.place, name, type, at or self.clock or _EPOCH, payload))
         if line.is_inherited:
             self._inherited.add(name)
         return name
@@ -290,7 +314,7 @@ class ImportBuilder:
             data["rawHex"] = raw.hex()
         payload = {"customType": IMPORT_TYPE, "data": data}
         name = self._free(name or f"raw-{line.key}")
-        self._beside.append((line.place, name, "custom", self._clock or _EPOCH, payload))
+        self._beside.append(BesideEntry(line.place, name, "custom", self.clock or _EPOCH, payload))
         return name
 
     def preserve_unreadable(self, line: SourceLine) -> None:
@@ -326,7 +350,7 @@ class ImportBuilder:
         """
         if value is not None:
             self.origin |= copy_mark.origin_fields(value)
-            lines = self._source.data.count(b"\n") if count is None else count
+            lines = self._source.newline_count if count is None else count
             self.untouched_copy_of = copy_mark.untouched_copy_of(value, lines)
 
     def count(self, kind: str) -> None:
@@ -340,8 +364,8 @@ class ImportBuilder:
             value: The time as the source has it.
             unit: Seconds in one unit of a number.
         """
-        at = fields.time(value, unit=unit) or self._clock or fields.time(self._source.modified) or _EPOCH
-        self._clock = at
+        at = fields.time(value, unit=unit) or self.clock or fields.time(self._source.modified) or _EPOCH
+        self.clock = at
         if self.timestamp is None:
             self.timestamp = at
         return at
@@ -357,6 +381,15 @@ class ImportBuilder:
         return name in self._taken
 
     # --- the session -----------------------------------------------------------------------------------
+
+    def drain(self) -> tuple[list[ImportedEntry], list[BesideEntry]]:
+        """Return the entries that were added since the last call, and give them up: the tree's, and those beside it.
+
+        `finish` then returns the session without them. The caller gives the entries beside the tree their parents.
+        """
+        tree, self._tree = self._tree, []
+        beside, self._beside = self._beside, []
+        return tree, beside
 
     def finish(self) -> Imported:
         """Return the imported session: its origin, and the entries that were added since the last call."""
@@ -388,12 +421,12 @@ class ImportBuilder:
         origin |= self.origin
         root = origin_id(self.dialect, self.source_id)
         payload = {"customType": entries.ORIGIN_TYPE, "data": origin}
-        first = ImportedEntry(root, None, "custom", self._line("custom", root, None, start, payload))
+        first = ImportedEntry(root, None, "custom", line_of_entry("custom", root, None, start, payload))
         chain: list[ImportedEntry] = []
         above = self._last_beside or root
-        for _, name, type, at, payload in sorted(self._beside, key=lambda beside: beside[0]):
-            chain.append(ImportedEntry(name, above, type, self._line(type, name, above, at, payload)))
-            above = self._last_beside = name
+        for beside in in_line_order(self._beside):
+            chain.append(beside.entry(above))
+            above = self._last_beside = beside.id
         self._beside = []
         return [first, *tree, *chain]
 
@@ -410,8 +443,15 @@ class ImportBuilder:
         self._taken.add(found)
         return found
 
-    def _line(self, type: str, name: str, parent: str | None, at: str, payload: dict[str, Any]) -> bytes:
-        return fields.dumps({"type": type, "id": name, "parentId": parent, "timestamp": at, **payload})
+
+def line_of_entry(type: str, name: str, parent: str | None, at: str, payload: dict[str, Any]) -> bytes:
+    """Return the line of an entry, without newline."""
+    return fields.dumps({"type": type, "id": name, "parentId": parent, "timestamp": at, **payload})
+
+
+def in_line_order(beside: Iterable[BesideEntry]) -> list[BesideEntry]:
+    """Return entries in the order of their lines."""
+    return sorted(beside, key=lambda entry: entry.place)
 
 
 def _without_nuls(raw: bytes) -> tuple[bytes, dict[str, int]]:

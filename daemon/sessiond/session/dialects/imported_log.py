@@ -111,14 +111,8 @@ def new_log(
         find: Returns the bytes of a blob by digest, or None. Images that it returns are put back into the lines.
         title_space: Whether the header has space for a later title.
     """
-    header = entries.Header(
-        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.valid_text(cwd),
-        title=lines.valid_text(imported.title), parent_session=lines.valid_text(parent_session(imported)),
-        tags=[lines.valid_text(tag) for tag in imported.tags] or None,
-    )  # fmt: skip
     blobs: dict[str, bytes] = {}
-    first = msgspec.json.encode(header)
-    written = [with_title_space(first) if title_space else first]
+    written = [header(imported, session_id, cwd, title_space=title_space)]
     for entry in imported.entries:
         stored = with_usage(entry, imported.dialect)
         line = restore_blobs.restore_images(stored, find)
@@ -127,8 +121,19 @@ def new_log(
             blobs |= found
         written.append(line)
     if imported.entries[-1].id != imported.leaf:
-        written.append(_leaf_line(imported))
+        written.append(leaf_line(imported, len(imported.entries)))
     return NewLog(b"\n".join(written) + b"\n", blobs)
+
+
+def header(imported: Imported, session_id: str, cwd: str, *, title_space: bool) -> bytes:
+    """Return the header of a new session. The arguments are those of `new_log`."""
+    found = entries.Header(
+        version=entries.CURRENT_VERSION, id=session_id, timestamp=imported.timestamp, cwd=lines.valid_text(cwd),
+        title=lines.valid_text(imported.title), parent_session=lines.valid_text(parent_session(imported)),
+        tags=[lines.valid_text(tag) for tag in imported.tags] or None,
+    )  # fmt: skip
+    line = msgspec.json.encode(found)
+    return with_title_space(line) if title_space else line
 
 
 def parent_session(imported: Imported) -> str | None:
@@ -287,9 +292,9 @@ def as_preserved(entry: ImportedEntry, dialect: str, reason: str) -> bytes:
     )
 
 
-def _leaf_line(imported: Imported) -> bytes:
-    """Return the line that sets the leaf, in the form that the hub writes."""
-    name = f"leaf-{fields.digest(imported.leaf or '', str(len(imported.entries)))}"
+def leaf_line(imported: Imported, count: int) -> bytes:
+    """Return the line that sets the leaf after a number of entries, in the form that the hub writes."""
+    name = f"leaf-{fields.digest(imported.leaf or '', str(count))}"
     return fields.dumps(
         {
             "type": "leaf", "id": name, "parentId": imported.leaf, "timestamp": imported.timestamp,

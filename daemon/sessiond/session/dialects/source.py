@@ -4,7 +4,7 @@ Reading never fails because of content. A line that is not a JSON object has a r
 damaged line gives the complete records that it contains, and its other bytes as parts without a value.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -93,11 +93,16 @@ class Source:
         """Yield all lines except empty ones. The torn last line of a growing file is left out."""
         own = self._own_lines()
         yield from islice(own, 1)
-        if self.inherited:
-            count = self.inherited.count(b"\n") + 1
-            for line in Source(self.name, self.inherited, self.modified).lines():
-                yield msgspec.structs.replace(line, number=line.number - count)
+        yield from self.inherited_lines()
         yield from own
+
+    def inherited_lines(self) -> Iterator[SourceLine]:
+        """Yield the lines of other files, which follow the first one."""
+        if not self.inherited:
+            return
+        count = self.inherited.count(b"\n") + 1
+        for line in Source(self.name, self.inherited, self.modified).lines():
+            yield msgspec.structs.replace(line, number=line.number - count)
 
     def _own_lines(self) -> Iterator[SourceLine]:
         position, number = 0, 1
@@ -111,6 +116,11 @@ class Source:
             last = list(parts_of(number, tail, self._is_like_others))
             if not self.growing or all(line.value is not None for line in last):
                 yield from last
+
+    @cached_property
+    def newline_count(self) -> int:
+        """The number of its newlines."""
+        return self.data.count(b"\n")
 
     @property
     def is_torn(self) -> bool:
@@ -128,14 +138,19 @@ class Source:
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        certain = (
-            frozenset(part.value)
-            for raw in self.data.split(b"\n")
-            for part in parts_of(2, raw, lambda _value: False)
-            if part.value is not None
-        )
-        first = next(certain, frozenset[str]())
-        return first.intersection(*islice(certain, _COMPARED_RECORDS))
+        return common_fields(self.data.split(b"\n"))
+
+
+def common_fields(raw_lines: Iterable[bytes]) -> frozenset[str]:
+    """Return the fields that the first records have in common which are certain to be records."""
+    certain = (
+        frozenset(part.value)
+        for raw in raw_lines
+        for part in parts_of(2, raw, lambda _value: False)
+        if part.value is not None
+    )
+    first = next(certain, frozenset[str]())
+    return first.intersection(*islice(certain, _COMPARED_RECORDS))
 
 
 def line_of(number: int, raw: bytes) -> SourceLine:

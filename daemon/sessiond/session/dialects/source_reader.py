@@ -7,7 +7,7 @@ that are added to a file of any size are read alone, with the result of reading 
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeAlias
 
-from sessiond.session.dialects.import_builder import Imported
+from sessiond.session.dialects.import_builder import ImportBuilder, Imported
 from sessiond.session.dialects.source import Source, SourceLine
 
 
@@ -15,8 +15,12 @@ class SourceReader(Protocol):
     """The reader of one file."""
 
     @property
+    def builder(self) -> ImportBuilder:
+        """The builder of its entries. Entries that are drained from it are in no result."""
+
+    @property
     def is_behind(self) -> bool:
-        """Whether a line changes the place of an earlier one, so that the file must be read whole."""
+        """Whether a line changes the place or the time of an earlier one, so that the file must be read whole."""
 
     def take(self, lines: Iterable[SourceLine]) -> None:
         """Take the next lines."""

@@ -137,9 +137,19 @@ class FileStore(TerminalFiles, SoleDaemon):
     ) -> AddedLog:
         """Create the file with its folder, synced. It gets its log id when it is opened. See `base.Store.add`."""
         path = self._begin_creation(session_id, cwd, timestamp, draft=draft)
-        adding = asyncio.ensure_future(
-            self._in_pool(partial(self._create_and_close, path, session_id, lines, modified_ns))
-        )
+        make = partial(self._new_log, path, [lines])
+        return await self._added(path, partial(self._create_and_close, path, session_id, make, modified_ns))
+
+    async def add_file(
+        self, session_id: str, *, cwd: str, timestamp: str, path: str, draft: bool
+    ) -> AddedLog:
+        """Sync a file of the data folder, and rename it. See `base.Store.add_file`."""
+        target = self._begin_creation(session_id, cwd, timestamp, draft=draft)
+        make = partial(self._moved_log, target, Path(path))
+        return await self._added(target, partial(self._create_and_close, target, session_id, make, None))
+
+    async def _added(self, path: Path, create: Callable[[], tuple[int, ...]]) -> AddedLog:
+        adding = asyncio.ensure_future(self._in_pool(create))
         try:
             stamp = await asyncio.shield(adding)
         except asyncio.CancelledError:
@@ -301,15 +311,15 @@ class FileStore(TerminalFiles, SoleDaemon):
         )
 
     def _create_and_open(self, path: Path, session_id: str, lines: bytes) -> "_Opened":
-        fd = self._create(path, session_id, lines)
+        fd = self._create(path, session_id, partial(self._new_log, path, [lines]))
         with refusals_of(path):
             return _Opened(self._log_file(path, fd))
 
     def _create_and_close(
-        self, path: Path, session_id: str, lines: bytes, modified_ns: int | None
+        self, path: Path, session_id: str, make: Callable[[], int], modified_ns: int | None
     ) -> tuple[int, ...]:
         """Create the file of a log, durable, and return its stamp."""
-        fd = self._create(path, session_id, lines)
+        fd = self._create(path, session_id, make)
         try:
             if modified_ns is not None:
                 os.utime(fd, ns=(modified_ns, modified_ns))
@@ -317,15 +327,15 @@ class FileStore(TerminalFiles, SoleDaemon):
         finally:
             os.close(fd)
 
-    def _create(self, path: Path, session_id: str, lines: bytes) -> int:
-        """Create the file of a log, durable, and return its descriptor."""
+    def _create(self, path: Path, session_id: str, make: Callable[[], int]) -> int:
+        """Create the file of a log with `make`, durable, and return its descriptor."""
         try:
             with refusals_of(path):
                 if self._names.has(session_id):
                     raise LogExists(session_id)
                 make_folder(path.parent.parent, self._calls)
                 make_folder(path.parent, self._calls)
-                fd = self._descriptors.open(lambda: self._new_log(path, lines))
+                fd = self._descriptors.open(make)
                 self._names.add(session_id)
                 return fd
         finally:
@@ -346,10 +356,28 @@ class FileStore(TerminalFiles, SoleDaemon):
         with refusals_of(Path(found.ref)):
             unlink_for_good(found, self._calls)
 
-    def _new_log(self, path: Path, lines: bytes) -> int:
+    def _new_log(self, path: Path, parts: Iterable[bytes]) -> int:
         made = temporary(path)
-        fd = new_file(made, [lines], self._calls)
+        fd = new_file(made, parts, self._calls)
         try:
+            move_to_free_name(made, path, self._calls)
+            made = path
+            sync_folder(path.parent, self._calls)
+        except BaseException:
+            os.close(fd)
+            made.unlink(missing_ok=True)
+            raise
+        return fd
+
+    def _moved_log(self, path: Path, made: Path) -> int:
+        """Make a complete file the file of a log, and return its descriptor. It is copied to another file system."""
+        fd = os.open(made, WRITE_FLAGS)
+        try:
+            if os.fstat(fd).st_dev != path.parent.stat().st_dev:
+                copied = self._new_log(path, slices(fd, 0, os.fstat(fd).st_size))
+                os.close(fd)
+                return copied
+            self._calls.fsync(fd)
             move_to_free_name(made, path, self._calls)
             made = path
             sync_folder(path.parent, self._calls)

@@ -140,6 +140,13 @@ class PostgresStore(TerminalFiles):
         await self._create(session_id, lines, epoch, draft=draft, modified_ns=modified_ns)
         return AddedLog(session_id, None, (epoch, 0))
 
+    async def add_file(
+        self, session_id: str, *, cwd: str, timestamp: str, path: str, draft: bool
+    ) -> AddedLog:
+        """Create the row of a session and its lines, which are read from a file, in one transaction."""
+        lines = await asyncio.to_thread(Path(path).read_bytes)
+        return await self.add(session_id, cwd=cwd, timestamp=timestamp, lines=lines, draft=draft)
+
     async def _create(
         self, session_id: str, data: bytes, epoch: int, *, draft: bool, modified_ns: int | None = None
     ) -> int:

@@ -1,0 +1,170 @@
+"""Keeps the entries of a source that is being read in two temporary files, and writes the log of a session from them.
+
+The tree of the conversation is written as it is read. The entries beside it get their parents when all are known, so
+each of them is in a frame with its place. The log is the header, the origin, the tree, and the entries beside it: the
+same bytes that `imported_log.new_log` makes of all entries at once. All functions block.
+"""
+
+import os
+import shutil
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from sessiond.error_text import TemplatedError
+from sessiond.hub.transfer.attachments import AttachmentReader
+from sessiond.hub.transfer.spool import NEW_FILE
+from sessiond.hub.transfer.taken_texts import TakenTexts
+from sessiond.session.content import extract_blobs
+from sessiond.session.content.blobs import referenced_hashes
+from sessiond.session.content.restore_blobs import may_refer_to_blobs
+from sessiond.session.dialects import imported_log
+from sessiond.session.dialects.import_builder import BesideEntry, Imported, ImportedEntry, ImportReport
+from sessiond.session.dialects.source import Place
+from sessiond.session.tree import lines
+
+_FRAME: Final = struct.Struct("<qqq")
+"""Before each entry beside the tree: the number of its line, that of the part of the line, and its size in bytes."""
+_NO_PARENT: Final = b'"parentId":null'
+_PARENT: Final = b'"parentId":%b'
+_COPIED_BYTES: Final = 1024 * 1024
+
+
+class NamesOtherBlobs(TemplatedError):
+    """Raised for an entry that names a blob that the source does not have: only the daemon can find it."""
+
+    sentence = "An entry names a blob that its source does not have."
+
+
+class _Framed(NamedTuple):
+    """An entry beside the tree: the place of its line, its offset in the file, and its size in bytes."""
+
+    place: Place
+    offset: int
+    size: int
+
+
+@dataclass(slots=True)
+class EntryCounts:
+    """The entries that were added.
+
+    Attributes:
+        tree: The number of those of the tree.
+        beside: The number of the others.
+        is_answered: Whether one is a message of an assistant.
+    """
+
+    tree: int = 0
+    beside: int = 0
+    is_answered: bool = False
+
+
+class EntryFiles:
+    """The entries of one source.
+
+    Args:
+        texts: The texts that were taken out of the lines of the source. It receives further ones.
+        attachments: The files beside the source.
+        dialect: The format of the source.
+    """
+
+    def __init__(self, texts: TakenTexts, attachments: AttachmentReader, dialect: str) -> None:
+        self.counts = EntryCounts()
+        self.named: set[str] = set()
+        """The hashes of the blobs that the entries name."""
+        self._texts = texts
+        self._attachments = attachments
+        self._dialect = dialect
+        self._tree = texts.spool.unnamed()
+        self._beside = texts.spool.unnamed()
+        self._framed: list[_Framed] = []
+        self._last: str | None = None
+
+    def __enter__(self) -> "EntryFiles":
+        """Return the entries, whose files are removed at the end of the block."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Remove the files."""
+        self._tree.close()
+        self._beside.close()
+
+    def add(self, tree: Iterable[ImportedEntry], beside: Iterable[BesideEntry], report: ImportReport) -> None:
+        """Add entries: those of the tree, parents before children, and those beside it.
+
+        The report receives the problems of texts.
+
+        Raises:
+            NamesOtherBlobs: An entry names a blob that the source does not have.
+        """
+        for entry in tree:
+            complete = self._texts.complete(entry, self._dialect, report)
+            self._attachments.see(complete)
+            self._tree.write(self._stored(complete) + b"\n")
+            self._last = entry.id
+            self.counts.tree += 1
+            self.counts.is_answered |= complete.role == "assistant"
+        for found in beside:
+            line = self._stored(self._texts.complete(found.entry(None), self._dialect, report))
+            offset = self._beside.tell() + _FRAME.size
+            self._framed.append(_Framed(found.place, offset, len(line)))
+            self._beside.write(_FRAME.pack(*found.place, len(line)) + line)
+            self.counts.beside += 1
+
+    def write_log(
+        self, imported: Imported, session_id: str, cwd: str, report: ImportReport, *, title_space: bool
+    ) -> str:
+        """Write the log of a new session into a new file of the spool, and return its path.
+
+        Args:
+            imported: The session, with its origin as the only entry.
+            session_id: The id of the new session.
+            cwd: Its folder.
+            report: Receives the problems of texts.
+            title_space: Whether its header has space for a later title.
+        """
+        [origin] = imported.entries
+        first = self._stored(self._texts.complete(origin, self._dialect, report))
+        path = self._texts.spool.path()
+        with open(os.open(path, NEW_FILE, 0o600), "wb") as file:
+            file.write(imported_log.header(imported, session_id, cwd, title_space=title_space) + b"\n")
+            file.write(first + b"\n")
+            self._tree.seek(0)
+            shutil.copyfileobj(self._tree, file, _COPIED_BYTES)
+            last = self._last or origin.id
+            above = origin.id
+            for line in self._in_order():
+                name = lines.skim(line).id
+                file.write(line.replace(_NO_PARENT, _PARENT % msgspec.json.encode(above), 1) + b"\n")
+                last = above = str(name)
+            for entry in self._attachments.entries(imported):
+                file.write(self._stored(entry) + b"\n")
+                last = entry.id
+                self.counts.beside += 1
+            if last != imported.leaf:
+                count = 1 + self.counts.tree + self.counts.beside
+                file.write(imported_log.leaf_line(imported, count) + b"\n")
+        return str(path)
+
+    def _in_order(self) -> Iterator[bytes]:
+        """Yield the entries beside the tree in the order of their lines."""
+        self._beside.flush()
+        for framed in sorted(self._framed, key=lambda framed: framed.place):
+            yield os.pread(self._beside.fileno(), framed.size, framed.offset)
+
+    def _stored(self, entry: ImportedEntry) -> bytes:
+        """Return the line of an entry as a log has it, and note the blobs that it names."""
+        line = imported_log.with_usage(entry, self._dialect)
+        if extract_blobs.may_need_extraction(line, images=False):
+            found = extract_blobs.extract(line, images=False)
+            line = found.draft
+            self._texts.keep(found.blobs.values())
+        if may_refer_to_blobs(line):
+            named = set(referenced_hashes(line))
+            if named - self._texts.files.keys() - self._attachments.files.keys():
+                raise NamesOtherBlobs
+            self.named |= named
+        return line

@@ -1,0 +1,295 @@
+"""Reads a file of lines part by part into the log of a new session, so that memory does not depend on the file's size.
+
+The reader of the format takes a part, and its entries go into files of the spool (`entry_files`). The result is that of
+reading the whole file at once (decision 0071). A file whose lines depend on later ones is left to `foreign_files`, and
+so is each that is not lines. All functions block.
+"""
+
+import contextlib
+import gc
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, Final
+
+import msgspec
+
+from sessiond.agents import known
+from sessiond.agents.companions import Companions
+from sessiond.hub import clock
+from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history
+from sessiond.hub.transfer.attachments import AttachmentReader
+from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs
+from sessiond.hub.transfer.file_parts import FileSource
+from sessiond.hub.transfer.foreign_files import NO_ENTRIES, TOO_DEEP, NotImported, content_of
+from sessiond.hub.transfer.json_texts import NotText
+from sessiond.hub.transfer.source_state import (
+    Digests,
+    FileStatus,
+    LookedAt,
+    SourceState,
+    digest_of_companions,
+)
+from sessiond.hub.transfer.spool import Spool
+from sessiond.hub.transfer.taken_texts import CHUNK, MARK, TakenTexts, without_mark
+from sessiond.session.content import fields
+from sessiond.session.dialects import imported_log
+from sessiond.session.dialects.import_builder import Imported, ImportReport, session_ids
+from sessiond.session.dialects.source import FIRST_LINES, first_objects
+from sessiond.store.files.space import free_bytes
+
+_MAX_FIRST: Final = 32 * 1024 * 1024
+"""Bytes of the first lines in which the format of a file is looked for."""
+_FREE_SHARE: Final = 2
+"""A compressed file is not read if its content takes more than this part of the free bytes of the disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedLog:
+    """The log of a new session in a file, synced by nobody yet.
+
+    Attributes:
+        path: The file.
+        session_id: The id of the session.
+        cwd: Its folder.
+        imported: The session, with its origin as the only entry.
+        state: The state of the file that was read.
+        count: The number of entries.
+        is_answered: Whether it is more than a draft.
+        reader: The state of the reader, if it can continue.
+        named: The hashes of the blobs that the log names.
+        files: The files of the spool with these blobs, by hash.
+    """
+
+    path: str
+    session_id: str
+    cwd: str
+    imported: Imported
+    state: SourceState
+    count: int
+    is_answered: bool
+    reader: bytes | None
+    named: frozenset[str]
+    files: dict[str, str]
+
+
+def read(
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    taken: Container[str],
+    spool: Spool,
+    known_files: Mapping[str, LookedAt] = MappingProxyType({}),
+    *,
+    cwd: str | None,
+    title_space: bool,
+) -> StreamedLog | None:
+    """Read a file into the log of a new session.
+
+    Args:
+        path: The file.
+        dialect: The format. If None, it is detected.
+        companions: Finds what other files say about the session.
+        taken: The ids of the existing sessions.
+        spool: Takes the log, and the long texts.
+        known_files: The files beside the source that an earlier reading looked at.
+        cwd: The folder of the session; None for the one that the file names.
+        title_space: Whether the header has space for a later title.
+
+    Returns:
+        The log; None if the file must be read whole, or its session is there already. Nothing is in the spool then.
+
+    Raises:
+        NotImported: The file is not a session that can be imported.
+        OSError: The file cannot be read, or the spool not be written.
+    """
+    if database_sources.is_no_file(path):
+        return None
+    log = None
+    try:
+        with contextlib.ExitStack() as opened:
+            texts = TakenTexts(spool)
+            file = _opened(path, spool, opened)
+            found = dialect or _detected(file.lines)
+            if found is not None and known.DIALECTS[found].reader is not None:
+                first = file.lines.first_line()
+                file.lines = replace(
+                    file.lines, beside=companions.of(path, found), texts=texts,
+                    inherited=fork_history.inherited(path, found, first, content_of(texts, opened)),
+                )  # fmt: skip
+                attachments = AttachmentReader(path, found, spool, known_files)
+                entries = opened.enter_context(EntryFiles(texts, attachments, found))
+                log = _Stream(found, file, texts, entries, attachments).log(
+                    taken, cwd, title_space=title_space
+                )
+    except NamesOtherBlobs:
+        pass
+    except NotText:
+        raise NotImported("it became shorter while it was read") from None
+    finally:
+        if log is None:
+            spool.clear()
+    return log
+
+
+def is_streamed(path: str, dialect: str | None) -> bool:
+    """Return whether a file is one of lines that a reader takes part by part. Raises what `read` raises."""
+    if database_sources.is_no_file(path) or path.endswith(compressed.SUFFIX):
+        return path.endswith(compressed.SUFFIX)
+    with contextlib.ExitStack() as opened:
+        file, status, _ = foreign_files.open_source(path, opened)
+        found = dialect or _detected(FileSource("", b"", "", descriptor=file.fileno(), size=status.size))
+    return found is not None and known.DIALECTS[found].reader is not None
+
+
+@dataclass(slots=True)
+class _SourceFile:
+    """A file that is open.
+
+    Attributes:
+        file: The file, whose bytes may be compressed.
+        status: Its status before it was read.
+        now_ns: A time before that.
+        lines: Its lines, which are in another file if they were compressed.
+        compressed: The digests of its bytes if they are compressed.
+    """
+
+    file: BinaryIO
+    status: FileStatus
+    now_ns: int
+    lines: FileSource
+    compressed: Digests | None = None
+
+    def state(self, *, is_final: bool) -> SourceState:
+        """Return the state of the file after all lines."""
+        digests = self.lines.digests if self.compressed is None else self.compressed
+        consumed, digest = digests.whole if is_final else digests.lines
+        has_all = digests.whole[0] == self.status.size
+        return SourceState(
+            status=self.status,
+            is_settled=has_all and foreign_files.is_as_before(self.file, self.status, self.now_ns),
+            is_final=is_final, consumed_bytes=consumed, digest=digest,
+            companions=digest_of_companions(self.lines.beside),
+        )  # fmt: skip
+
+
+def _opened(path: str, spool: Spool, opened: contextlib.ExitStack) -> _SourceFile:
+    file, status, now_ns = foreign_files.open_source(path, opened)
+    name, modified = Path(path).name, clock.iso(status.modified_ns)
+    if not path.endswith(compressed.SUFFIX):
+        growing = foreign_files.is_growing(status)
+        lines = FileSource(name, b"", modified, growing, descriptor=file.fileno(), size=status.size)
+        return _SourceFile(file, status, now_ns, lines)
+    digests = Digests()
+    while block := file.read(CHUNK):
+        digests.update(block)
+    file.seek(0)
+    content = opened.enter_context(spool.unnamed())
+    free = free_bytes(Path(spool.folder))
+    try:
+        compressed.decompress(file, content, None if free is None else free // _FREE_SHARE)
+    except compressed.BadFrame as damage:
+        refusal = NotImported(str(damage))
+        nothing = FileSource(name, b"", modified)
+        refusal.state = _SourceFile(file, status, now_ns, nothing, digests).state(is_final=True)
+        raise refusal from None
+    lines = FileSource(name, b"", modified, descriptor=content.fileno(), size=content.tell())
+    return _SourceFile(file, status, now_ns, lines, digests)
+
+
+def _detected(source: FileSource) -> str | None:
+    """Return the format of a file by its first lines, or None."""
+    found = known.detect(source.first_bytes(known.HEAD_BYTES))
+    if found is not None or source.size <= known.HEAD_BYTES:
+        return found
+    first = first_objects(source.first_lines(FIRST_LINES, _MAX_FIRST))
+    return next((name for name, dialect in known.DIALECTS.items() if dialect.detect(first)), None)
+
+
+class _Stream:
+    """One file on its way into a log."""
+
+    def __init__(
+        self,
+        dialect: str,
+        file: _SourceFile,
+        texts: TakenTexts,
+        entries: EntryFiles,
+        attachments: AttachmentReader,
+    ) -> None:
+        make = known.DIALECTS[dialect].reader
+        assert make is not None
+        self._dialect = dialect
+        self._file = file
+        self._lines = file.lines
+        self._reader = make(file.lines, None)
+        self._texts = texts
+        self._entries = entries
+        self._attachments = attachments
+        self._problems = ImportReport()  # of the texts, which are reported after those of the reader
+
+    def log(self, taken: Container[str], cwd: str | None, *, title_space: bool) -> StreamedLog | None:
+        """Read the file. The arguments are those of `read`."""
+        reader, lines = self._reader, self._lines
+        try:
+            for part in lines.parts():
+                reader.take(part.lines)
+                if reader.is_behind or self._session_id in taken:
+                    return None
+                self._pass_on()
+            reader_state = self._reader_state()
+            if not lines.growing:
+                reader.end()
+                self._pass_on()
+            imported = reader.result()
+        except RecursionError:
+            raise self._refusal(TOO_DEEP) from None
+        counts = self._entries.counts
+        if not counts.tree:
+            raise self._refusal(NO_ENTRIES)
+        session_id = imported_log.candidates(imported, str(lines.beside["sourcePath"]))[0]
+        if session_id in taken:
+            return None
+        imported = replace(imported, title=without_mark(imported.title), conversation_count=counts.tree)
+        folder = imported.cwd if cwd is None else cwd
+        path = self._entries.write_log(imported, session_id, folder, self._problems, title_space=title_space)
+        imported.report.add_all(self._problems)
+        is_final = not lines.growing or not (imported.report.held_back_count or lines.is_torn)
+        state = msgspec.structs.replace(
+            self._file.state(is_final=is_final), attachments=self._attachments.looked_at
+        )
+        return StreamedLog(
+            path, session_id, folder, replace(imported, entries=[]), state,
+            1 + counts.tree + counts.beside, imported.is_state or counts.is_answered, reader_state,
+            frozenset(self._entries.named), {**self._attachments.files, **self._texts.files},
+        )  # fmt: skip
+
+    @property
+    def _session_id(self) -> str:
+        return session_ids(self._dialect, self._reader.builder.source_id)[0]
+
+    def _pass_on(self) -> None:
+        """Write the entries that the reader has made, and forget what was in memory for them."""
+        builder = self._reader.builder
+        self._entries.add(*builder.drain(), self._problems)
+        if self._texts.has_texts:
+            self._texts.forget((self._reader.state() or b"") + fields.dumps(builder.origin))
+        gc.collect(0)  # a child process has no garbage collection
+
+    def _reader_state(self) -> bytes | None:
+        """Return the state of the reader if it can continue after the last line, as `foreign_files` does."""
+        size = self._lines.size + len(self._lines.inherited)
+        if size < foreign_files.MIN_READER_BYTES or self._lines.is_torn:
+            return None
+        state = self._reader.state()
+        return None if state is None or MARK in state else state
+
+    def _refusal(self, reason: str) -> NotImported:
+        """Return the refusal of the whole file."""
+        for _ in self._lines.parts(self._lines.digests.whole[0]):
+            pass  # the digests are those of all bytes
+        refusal = NotImported(reason)
+        state = self._file.state(is_final=not self._lines.growing)
+        refusal.state = msgspec.structs.replace(state, companions=digest_of_companions({}))
+        return refusal

@@ -1,0 +1,201 @@
+"""A file of lines that is read part by part becomes the log that reading it whole gives, byte for byte."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from sessiond.agents import known
+from sessiond.agents.companions import Companions
+from sessiond.hub.transfer import file_parts, foreign_files, import_reading, streaming
+from sessiond.hub.transfer.foreign_files import NotImported
+from sessiond.hub.transfer.import_reading import Target
+from sessiond.hub.transfer.spool import Spool
+from sessiond.session.dialects import imported_log
+from sessiond.session.dialects.import_builder import ImportReport
+from support.dialect_files import FILES, SESSION, answer, call, claude, item, meta, said
+from support.dialects import jsonl
+from support.long_sessions import SESSIONS
+
+OLD = 1_700_000_000
+LINES = [name for name, dialect in known.DIALECTS.items() if dialect.reader is not None]
+SIZES = st.one_of(st.integers(1, 300), st.integers(300, 20_000))
+
+same_patch = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def reported(report: ImportReport) -> Any:
+    problems = sorted(report.problems, key=lambda problem: (problem.line, problem.message))
+    return (
+        dict(report.converted),
+        dict(report.preserved),
+        problems,
+        report.problem_count,
+        report.held_back_count,
+    )
+
+
+def whole(path: Path) -> Any:
+    """What an import that reads the file whole stores and reports."""
+    source = foreign_files.read(str(path), None, Companions(), Spool(str(path.parent / "whole")))
+    session_id = imported_log.candidates(source.imported, str(path))[0]
+    new = import_reading.new_session(source, session_id, Target(None), lambda _digest: None)
+    blobs = {digest: Path(name).read_bytes() for digest, name in source.files.items()} | new.blobs
+    return new.lines, new.cwd, new.is_answered, new.added, new.state, {name: blobs[name] for name in new.named}, {
+        name: getattr(new.imported, name) for name in ("title", "leaf", "source_id", "untouched_copy_of", "inherited")
+    }, reported(new.imported.report)  # fmt: skip
+
+
+def streamed(path: Path) -> Any:
+    """The same of an import that reads the file part by part; None if it must be read whole."""
+    spool = Spool(str(path.parent / "parts"))
+    log = streaming.read(str(path), None, Companions(), (), spool, cwd=None, title_space=True)
+    if log is None:
+        assert not list(Path(spool.folder).glob(".*"))
+        return None
+    blobs = {name: Path(log.files[name]).read_bytes() for name in log.named}
+    lines = Path(log.path).read_bytes()
+    spool.clear()
+    return lines, log.cwd, log.is_answered, log.count, log.state, blobs, {
+        name: getattr(log.imported, name) for name in ("title", "leaf", "source_id", "untouched_copy_of", "inherited")
+    }, reported(log.imported.report)  # fmt: skip
+
+
+def check(path: Path, data: bytes, size: int, patch: pytest.MonkeyPatch, *, growing: bool = False) -> None:
+    path.write_bytes(data)
+    if not growing:
+        os.utime(path, (OLD, OLD))
+    patch.setattr(file_parts, "PART_BYTES", size)
+    in_parts = streamed(path)
+    assert in_parts is None or in_parts == whole(path)
+
+
+def name_of(dialect: str) -> str:
+    return f"rollout-2026-01-01T00-00-00-{SESSION}.jsonl" if dialect == "codex" else f"{SESSION}.jsonl"
+
+
+@pytest.mark.parametrize("growing", [False, True])
+@pytest.mark.parametrize("dialect", LINES)
+@same_patch
+@given(size=SIZES)
+def test_a_file_with_one_of_each_thing(
+    dialect: str, growing: bool, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(tmp_path / name_of(dialect), jsonl(*FILES[dialect]), size, monkeypatch, growing=growing)
+
+
+@pytest.mark.parametrize("growing", [False, True])
+@pytest.mark.parametrize("dialect", LINES)
+@same_patch
+@given(size=SIZES, turns=st.integers(1, 12))
+def test_a_long_session(
+    dialect: str, growing: bool, size: int, turns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(tmp_path / name_of(dialect), jsonl(*SESSIONS[dialect](turns)), size, monkeypatch, growing=growing)
+
+
+@pytest.mark.parametrize("dialect", LINES)
+@same_patch
+@given(size=SIZES, data=st.data())
+def test_a_session_with_damaged_lines(
+    dialect: str, size: int, data: st.DataObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = bytearray(jsonl(*SESSIONS[dialect](4)))
+    for place in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
+        kind = data.draw(st.sampled_from([b"\n", b"\0", b"{", b'"', b"}\n{", b""]))
+        content[place : place + 1] = kind
+    if known.detect(bytes(content)) == dialect:
+        check(
+            tmp_path / name_of(dialect), bytes(content), size, monkeypatch, growing=data.draw(st.booleans())
+        )
+
+
+@pytest.mark.parametrize("dialect", LINES)
+def test_no_line_of_a_long_session_has_the_file_read_whole(
+    dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name_of(dialect)
+    path.write_bytes(jsonl(*SESSIONS[dialect](30, long=3_000)))
+    os.utime(path, (OLD, OLD))
+    monkeypatch.setattr(file_parts, "PART_BYTES", 2_000)
+    assert streamed(path) == whole(path)
+
+
+def test_a_compressed_rollout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / f"{name_of('codex')}.zst"
+    path.write_bytes(zstandard.compress(jsonl(*SESSIONS["codex"](20))))
+    os.utime(path, (OLD, OLD))
+    monkeypatch.setattr(file_parts, "PART_BYTES", 500)
+    assert streamed(path) == whole(path)
+
+
+def test_a_damaged_compressed_rollout_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / f"{name_of('codex')}.zst"
+    path.write_bytes(zstandard.compress(jsonl(*SESSIONS["codex"](20)))[:-9])
+    refusals = []
+    for read in (streamed, whole):
+        with pytest.raises(NotImported) as refusal:
+            read(path)
+        refusals.append((refusal.value.reason, refusal.value.state))
+    assert refusals[0] == refusals[1]
+
+
+def test_texts_and_images_of_a_session_become_the_same_blobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name_of("codex")
+    lines = [meta(), said("user", "hello")]
+    for number in range(4):
+        lines += [
+            item("function_call", call_id=f"c{number}", name="run", arguments="{}"),
+            item("function_call_output", call_id=f"c{number}", output=f"{number} heron " * 100_000),
+        ]
+    path.write_bytes(jsonl(*lines, said("assistant", "done")))
+    os.utime(path, (OLD, OLD))
+    found = streamed(path)
+    assert len(found[5]) == 4
+    assert found == whole(path)
+
+
+def test_files_beside_a_transcript_are_the_same_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / ".claude/projects/-work" / name_of("claude-code")
+    spilled = path.with_suffix("") / "tool-results"
+    spilled.mkdir(parents=True)
+    lines = [claude("user", "u0", None, "Count the birds.")]
+    for number in range(3):
+        file = spilled / f"b{number}.txt"
+        file.write_text(f"{number} of many lines\n" * 2_000, encoding="utf-8")
+        text = f"<persisted-output>\nOutput too large (1MB). Full output saved to: {file}\n\nPreview (first 2KB):\n"
+        lines.append(claude("assistant", f"a{number}", lines[-1]["uuid"], [call(number)]))
+        lines.append(claude("user", f"r{number}", f"a{number}", [answer(number, text)]))
+    path.write_bytes(jsonl(*lines))
+    os.utime(path, (OLD, OLD))
+    monkeypatch.setattr(file_parts, "PART_BYTES", 500)
+    found = streamed(path)
+    assert len(found[5]) == 3
+    assert found == whole(path)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [[], [meta()], [{"type": "user", "uuid": "u", "parentUuid": None, "sessionId": SESSION, "message": 1}]],
+    ids=["empty", "only a header", "no message"],
+)
+def test_a_file_without_a_conversation_is_refused_for_the_same_reason(
+    lines: list[Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(jsonl(*lines))
+    os.utime(path, (OLD, OLD))
+    refusals = []
+    for read in (streamed, whole):
+        try:
+            refusals.append(read(path))
+        except NotImported as refusal:
+            refusals.append((refusal.reason, refusal.state))
+    assert refusals[0] in (None, refusals[1])
