@@ -374,3 +374,55 @@ async def test_artifacts_of_oh_my_pi_are_kept(agents_home: Path, peer: Peer) -> 
 
     [output] = await kept(peer, path)
     assert (output["name"].rpartition("/")[2], output["text"]) == ("3.bash.log", OUTPUT)
+
+
+async def test_a_fork_here_has_the_whole_output_with_its_result(claude: SpillingClaude, peer: Peer) -> None:
+    result = claude.runs(1, claude.spill("b1.txt", OUTPUT))
+    last = claude.says("Many birds.")
+    await imported(peer, claude.path)
+    fork = (await peer.call("session/fork", sessionId=SESSION, leafId=last))["session"]
+
+    assert fork["leafId"] == last
+    found = await peer.call("session/entries", sessionId=fork["sessionId"], entryIds=[result])
+    [name] = found["items"][0]["attachmentIds"]
+    named = await peer.call(
+        "session/entries", sessionId=fork["sessionId"], entryIds=[name], resolveBlobs=True
+    )
+    assert named["items"][0]["entry"]["data"]["text"] == OUTPUT
+
+
+@pytest.mark.parametrize("format", ["jsonl", "markdown", "html"])
+async def test_an_export_has_the_whole_output(
+    format: str, claude: SpillingClaude, peer: Peer, tmp_path: Path
+) -> None:
+    output = LONG[:100_000] + MIDDLE
+    claude.runs(1, claude.spill("b1.txt", output))
+    claude.says("Many birds.")
+    await imported(peer, claude.path)
+    target = tmp_path / "export"
+    await peer.call("session/export", sessionId=SESSION, format=format, path=str(target))
+
+    assert MIDDLE in target.read_text(encoding="utf-8")
+
+
+async def test_the_page_of_a_session_shows_the_output_at_its_result(
+    claude: SpillingClaude, peer: Peer
+) -> None:
+    result = claude.runs(1, claude.spill("b1.txt", OUTPUT))
+    await imported(peer, claude.path)
+    rows = (await peer.call("view/path", sessionId=SESSION))["rows"]
+
+    [row] = [row for row in rows if row["id"] == result]
+    assert f"{len(OUTPUT):,} bytes" in row["body"]
+    assert "0 of many lines" in row["body"]
+
+
+async def test_an_editor_is_told_of_the_output_of_a_result(claude: SpillingClaude, peer: Peer) -> None:
+    result = claude.runs(1, claude.spill("b1.txt", OUTPUT))
+    await imported(peer, claude.path)
+    [entry] = await attachments(peer)
+    text = (await peer.call("view/entry", sessionId=SESSION, entryId=result))["text"]
+    whole = (await peer.call("view/entry", sessionId=SESSION, entryId=entry["id"]))["text"]
+
+    assert entry["id"].replace("-", "\\-") in text or entry["id"] in text
+    assert MIDDLE in whole

@@ -58,6 +58,18 @@ def body_of(entry: dict[str, Any]) -> Body:
     return Body(heading, "" if preview.text_of(entry) else _data_html(fields.payload_of(entry)))
 
 
+def attached_html(entry: dict[str, Any]) -> str:
+    """Return the beginning of a file that the agent wrote beside an entry, folded; empty for a file without text."""
+    attached = attachments.attachment_of(entry)
+    if attached is None or not attached.head:
+        return ""
+    text = attached.head[: attachments.SHOWN_CHARS]
+    html = markup.plain(text)
+    if len(text.encode("utf-8", "replace")) < attached.size_bytes:
+        html += f"<p class=odd>The beginning of {attached.size_bytes:,} bytes.</p>"
+    return _folded("result", f"{escape(attached.title)}, {attached.size_bytes:,} bytes", html)
+
+
 def _message_body(message: dict[str, Any]) -> Body:
     role = fields.as_text(message.get("role"))
     match role:

@@ -11,16 +11,23 @@ from sessiond.session.views.outline import Outline
 PREVIEW_CHARACTERS: Final = 120
 """Characters of a one-line preview."""
 
+MAX_ATTACHMENTS: Final = 10
+"""Files beside an entry that are shown with it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowPlace:
-    """The tree's data about a row. `filter_mask` has one bit for each filter."""
+    """The tree's data about a row. `filter_mask` has one bit for each filter.
+
+    `attachments` has the rows of the first files that the agent wrote beside the entry.
+    """
 
     id: str
     parent_id: str | None
     type: str
     label: str | None
     filter_mask: int
+    attachments: tuple[int, ...] = ()
 
 
 def place_of(tree: Tree, outline: Outline, row: int) -> RowPlace:
@@ -33,4 +40,5 @@ def place_of(tree: Tree, outline: Outline, row: int) -> RowPlace:
         type=tree.type(row),
         label=None if label is None else preview.one_line(label.text, PREVIEW_CHARACTERS),
         filter_mask=filter_mask(tree, outline.silent, row),
+        attachments=tuple(tree.attachments.get(tree.id(row) or " ", ())[:MAX_ATTACHMENTS]),
     )

@@ -15,7 +15,8 @@ from html import escape
 from typing import Any, Final
 
 from sessiond.export import prose
-from sessiond.session.content import fields, preview
+from sessiond.session.content import attachments, fields, preview
+from sessiond.session.content.attachments import SHOWN_CHARS, Attachment
 from sessiond.session.content.markdown import fence, inline
 from sessiond.session.dialects.exported import ConversionLosses, ExportedSession
 
@@ -61,9 +62,14 @@ class _Transcript:
         self._losses = losses
         self._pictures = pictures
         self._labels: dict[str, str] = {}
+        self._attached: dict[str, list[Attachment]] = {}
         for entry in whole.entries:
             if fields.type_of(entry) == "label":
                 self._labels[fields.as_text(entry.get("targetId"))] = fields.as_text(entry.get("label"))
+            elif (
+                attached := attachments.attachment_of(entry)
+            ) is not None and attached.target_id is not None:
+                self._attached.setdefault(attached.target_id, []).append(attached)
 
     def parts(self) -> Iterator[str]:
         """Yield the paragraphs of the document."""
@@ -86,6 +92,8 @@ class _Transcript:
                 if label := self._labels.get(name):
                     yield f"**Label:** {inline(label)}"
                 yield from self._entry_parts(entry)
+                for attached in self._attached.get(name, ()):
+                    yield _attached_part(attached)
             yield from branches.get(name, ())
         if off_path := len(whole.entries) - len(path):
             self._losses.lost["entry off the path"] = off_path
@@ -199,6 +207,16 @@ def _heading(entry: dict[str, Any]) -> str | None:
 
 def _is_from_assistant(entry: dict[str, Any]) -> bool:
     return fields.mapping(entry.get("message")).get("role") == "assistant"
+
+
+def _attached_part(attached: Attachment) -> str:
+    """Return a file that the agent wrote beside an entry, folded. Of a long text, the beginning is returned."""
+    title = f"{escape(preview.one_line(attached.title, 120))}, {attached.size_bytes:,} bytes"
+    if attached.head is None:
+        return f"*{inline(attached.title)}, {attached.size_bytes:,} bytes, is no text.*"
+    text = attached.head[:SHOWN_CHARS]
+    note = [] if len(text) == len(attached.head) else ["*The beginning of it.*"]
+    return _folded(title, fence(text), *note)
 
 
 def _heading_parts(heading: str, entry: dict[str, Any]) -> Iterator[str]:

@@ -54,7 +54,7 @@ async def part(live: LiveSession, position: t.After | None, limit: int) -> t.Vie
     lines = live.read_rows(seqs)
     places = await live.drive(_places(tree, outline, seqs))
     marks = _marked(tree, outline, lines, seqs, after)
-    drawn = await asyncio.to_thread(_drawn, places, await _whole(live, lines))
+    drawn = await asyncio.to_thread(_drawn, _beside(live, places), await _whole(live, lines))
     to_seq = seqs[len(drawn) - 1] if len(drawn) < len(seqs) else looked_at
     return t.ViewPageResult(
         session=session, rows=drawn, log_id=live.log.log_id, last_seq=newest, to_seq=to_seq,
@@ -88,7 +88,8 @@ async def around(live: LiveSession, entry_id: str | None, limit: int) -> t.ViewP
     sides = ((places[at::-1], lines[at::-1]), (places[at + 1 :], lines[at + 1 :]))
     room = PART_BYTES // 2 if lines[at + 1 :] else PART_BYTES
     above, below = [
-        await asyncio.to_thread(_drawn, side, await _whole(live, read, room), room) for side, read in sides
+        await asyncio.to_thread(_drawn, _beside(live, side), await _whole(live, read, room), room)
+        for side, read in sides
     ]
     return t.ViewPathResult(session=session, rows=[*reversed(above), *below])
 
@@ -160,13 +161,22 @@ async def _whole(live: LiveSession, lines: Sequence[bytes], room: int = PART_BYT
     return found.entries
 
 
-def _drawn(places: Sequence[RowPlace], lines: Sequence[bytes], room: int = PART_BYTES) -> list[t.PageRow]:
+def _beside(live: LiveSession, places: Sequence[RowPlace]) -> list[tuple[RowPlace, Sequence[bytes]]]:
+    """Return places with the entries of the files beside them, of which long texts are cut."""
+    return [(place, live.read_rows(place.attachments) if place.attachments else ()) for place in places]
+
+
+def _drawn(
+    places: Sequence[tuple[RowPlace, Sequence[bytes]]], lines: Sequence[bytes], room: int = PART_BYTES
+) -> list[t.PageRow]:
     """Render as many rows as fit into `room` bytes, at least one if there is any."""
     from sessiond.export.rows import row_of
 
     rows: list[t.PageRow] = []
-    for place, line in zip(places, lines, strict=False):  # `_whole` may return fewer lines than places
-        row = row_of(place, line)
+    for (place, beside), line in zip(
+        places, lines, strict=False
+    ):  # `_whole` may return fewer lines than places
+        row = row_of(place, line, beside)
         if row.body is not None and len(row.body) > MAX_BYTES:
             words = f"<p class=odd>Too large for a page: {len(line):,} bytes.</p>"
             row = msgspec.structs.replace(row, body=words)

@@ -13,6 +13,8 @@ from sessiond.session.tree import entries
 
 INLINE_BYTES: Final = 8 * 1024
 """The maximum bytes of a text without a blob. A blob needs a file of its own."""
+SHOWN_CHARS: Final = 256 * 1024
+"""Characters of a text that are shown with the entry to which it belongs. The entry of the file has all of it."""
 HEAD_BYTES: Final = 4 * 1024
 """Bytes of a longer text that remain in the entry."""
 
@@ -37,6 +39,11 @@ class Attachment(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     head: str | None = None
     target_id: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name for people, with what it is."""
+        return f"Whole output ({self.name})" if self.kind == "toolOutput" else self.name
 
 
 def payload_of(attachment: Attachment) -> dict[str, Any]:

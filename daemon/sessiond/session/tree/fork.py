@@ -1,8 +1,9 @@
 """Builds the lines of a new session from a path of another session, or from all of it.
 
 The source's labels are removed from the path and appended at its end. An entry below a removed label becomes a child
-of the entry above the label. Moves of the leaf are omitted. All other lines are copied byte for byte, except for a
-removed parent and for the record of the command that wrote the line, which belongs to the source (decision 0020).
+of the entry above the label. Moves of the leaf are omitted. The files that an agent wrote beside an entry are copied
+with it. All other lines are copied byte for byte, except for a removed parent and for the record of the command that
+wrote the line, which belongs to the source (decision 0020).
 """
 
 from collections.abc import Callable, Mapping
@@ -81,6 +82,12 @@ def _fork_lines(
             if tree.kind(row) == _COMPACTION:
                 entry = _with_first_kept(entry, replacements)
             has_title = has_title or tree.kind(row) in _TITLES
+            above = None if previous == NONE else tree.id(previous)
+            # Before the entry, so that no file is the last line.
+            output += (
+                _copied_line(_with_parent(attached, above))
+                for attached in read(tree.attachments.get(tree.id(row) or " ", ()))
+            )
             output.append(_copied_line(entry))
             previous = row
         yield
