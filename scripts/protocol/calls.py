@@ -119,6 +119,7 @@ TOPICS = (
             Call("AGENT_UNFOLLOW", "unfollow_agents", ("agents",)),
             Call("AGENT_FORGET", "forget_agent", ("agent",)),
             Call("AGENT_WAKE", "wake_agent", ("agent", "path")),
+            Call("AGENT_VERIFY", "verify_agents", ("agents",)),
         ),
     ),
     Topic(

@@ -170,7 +170,7 @@ def _method(method: JsonSchema, definitions: JsonSchema) -> str:
         blocks += ["**Params**", _fields(params)]
     blocks += [f"**Result.** {result['description']}", _fields(result)]
     if own := ", ".join(f"`{kind}`" for kind in method.get("errors", ())):
-        blocks.append(f"**Errors of its own:** {own}.")
+        blocks.append(f"**Errors:** {own}.")
     return "\n\n".join(blocks)
 
 

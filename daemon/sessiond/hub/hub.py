@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from sessiond.hub.recall.recall import Recall
     from sessiond.hub.storage.service import StorageReports
     from sessiond.hub.usage.service import UsageReports
+    from sessiond.hub.verification.service import SourceVerification
 
 
 class Hub:
@@ -148,6 +149,13 @@ class Hub:
         from sessiond.hub.storage.service import StorageReports
 
         return StorageReports(self.index, self._files, self.following)
+
+    @cached_property
+    def verification(self) -> "SourceVerification":
+        """The service of `agent/verify`."""
+        from sessiond.hub.verification.service import SourceVerification
+
+        return SourceVerification(self.following, self._files)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""

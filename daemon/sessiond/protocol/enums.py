@@ -133,6 +133,18 @@ UsageGrouping = Literal["day", "model", "agent", "project"]
 - `project`: the project of the sessions.
 """
 
+GapKind = Literal["unread", "refused", "behind", "noSession", "incomplete", "different", "unreadable"]
+"""The reason why a source is not here whole.
+
+- `unread`: it was not read yet.
+- `refused`: it is not read; the message says why.
+- `behind`: it was just written, and its last entries are not read yet.
+- `noSession`: its session is neither here nor in the trash.
+- `incomplete`: its session lacks entries.
+- `different`: its session has entries with other content.
+- `unreadable`: it could not be compared.
+"""
+
 ListSort = Literal["updated", "created", "title"]
 """The order of a list of sessions.
 

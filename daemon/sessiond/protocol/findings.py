@@ -464,12 +464,12 @@ def finding(
             blob=blob,
             entry_id=UNSET if entry_id is None else _as_text(entry_id),
         ),
-        advice=advice or known.advice.format(path="" if path is None else _quoted(path), line=line),
+        advice=advice or known.advice.format(path="" if path is None else shell_word(path), line=line),
         fixable=bool(known.fixes) if fixable is None else fixable,
     )
 
 
-def _quoted(path: str) -> str:
+def shell_word(path: str) -> str:
     """Return a path as a word of a shell: with escapes for characters that a terminal or a text cannot have."""
     if path.isprintable():
         return shlex.quote(path)

@@ -3331,7 +3331,7 @@ export interface StorageReportParams {
 
 /** The report. Shares are listed with the largest first, months with the newest first. */
 export interface StorageReportResult {
-  /** `sessions`, `drafts`, `inPlace` (in the folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (histories, databases, the daemon's log), and others in the future. */
+  /** `sessions`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (other data), and others in the future. */
   kinds: StorageShare[];
   /** The size of all kinds. */
   totalBytes: number;
@@ -3388,7 +3388,7 @@ export interface LargeSession {
 /**
  * Return how much space the agents' own folders take, and what the agents will delete there.
  *
- * Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+ * Their files are listed, and not opened or changed.
  */
 export interface StorageAgentsParams {
   /** The token of `$/progress` notifications. 1 to 128 characters. */
@@ -3445,6 +3445,75 @@ export interface AgentDeletion {
   missingCount: number;
   /** Their paths: the 10 largest. */
   missing: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Check that everything that agents wrote is here whole, and return the gaps.
+ *
+ * A source that is unchanged since it was read is whole if its session has not become smaller. Any other is read again
+ * and compared with its session, entry by entry. With `deep`, all are.
+ */
+export interface AgentVerifyParams {
+  /** Default: the followed agents. At most 100 items. */
+  agents?: string[] | null;
+  /** Read every source again. Default `false`. */
+  deep?: boolean;
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The gaps. If `gapCount` is 0, everything is here. */
+export interface AgentVerifyResult {
+  /** A row for each agent. */
+  agents: AgentVerification[];
+  /** The first 1000. */
+  gaps: VerifiedGap[];
+  /** The number of all gaps. */
+  gapCount: number;
+  /** As requested. */
+  deep: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The sources of one agent: session files, or sessions in its databases. */
+export interface AgentVerification {
+  /** The name of the agent. */
+  agent: string;
+  /** The number of its sources. */
+  fileCount: number;
+  /** Their size. */
+  sizeBytes: number;
+  /** Those that are here whole. */
+  wholeCount: number;
+  /** Those without content. */
+  emptyCount: number;
+  /** Those whose session is in the trash. */
+  deletedCount: number;
+  /** Compared entries; null without `deep`. */
+  entryCount: number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A source that is not here whole. */
+export interface VerifiedGap {
+  /** The agent. */
+  agent: string;
+  /** The absolute path of the source. */
+  path: string;
+  /** The kind of gap. */
+  kind: GapKind | (string & {});
+  /** The gap, as a sentence. */
+  message: string;
+  /** The next action. */
+  advice: string;
+  /** Its session, if it is known. */
+  sessionId: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5230,6 +5299,23 @@ export type UsageGrouping =
   /** the project of the sessions. */
   | "project";
 
+/** The reason why a source is not here whole. */
+export type GapKind =
+  /** it was not read yet. */
+  | "unread"
+  /** it is not read; the message says why. */
+  | "refused"
+  /** it was just written, and its last entries are not read yet. */
+  | "behind"
+  /** its session is neither here nor in the trash. */
+  | "noSession"
+  /** its session lacks entries. */
+  | "incomplete"
+  /** its session has entries with other content. */
+  | "different"
+  /** it could not be compared. */
+  | "unreadable";
+
 /** The order of a list of sessions. */
 export type ListSort =
   /** the most recently updated session first. */
@@ -6376,9 +6462,18 @@ export interface Requests {
   /**
    * Return how much space the agents' own folders take, and what the agents will delete there.
    *
-   * Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+   * Their files are listed, and not opened or changed.
    */
   "storage/agents": { params: StorageAgentsParams; result: StorageAgentsResult; errors: never };
+  /**
+   * Check that everything that agents wrote is here whole, and return the gaps.
+   *
+   * A source that is unchanged since it was read is whole if its session has not become smaller. Any other is read again
+   * and compared with its session, entry by entry. With `deep`, all are.
+   *
+   * @experimental
+   */
+  "agent/verify": { params: AgentVerifyParams; result: AgentVerifyResult; errors: "storageFailed" };
   /**
    * Return those of some blobs that the store lacks. The grace period of the others starts again.
    *
@@ -6611,6 +6706,7 @@ export const methods = {
   usageReport: "usage/report",
   storageReport: "storage/report",
   storageAgents: "storage/agents",
+  agentVerify: "agent/verify",
   blobMissing: "blob/missing",
   syncPositions: "sync/positions",
   syncIds: "sync/ids",

@@ -57,7 +57,5 @@ COPILOT = Agent(
     resume_command=lambda native_id: ["copilot", f"--resume={native_id}"],
     processes=_processes,
     deletes="nothing; `/session prune` and `/session delete` do",
-    deletion=lambda environ: DeletionRule(
-        remark="The commands /session prune and /session delete do."
-    ),
+    deletion=lambda environ: DeletionRule(remark="The commands /session prune and /session delete do."),
 )

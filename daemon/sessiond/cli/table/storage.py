@@ -18,6 +18,16 @@ COMMANDS: dict[str, Command] = {
         ("sessiond storage", "sessiond storage --limit 30"),
         paged=True,
     ),
+    "verify": Command(
+        "Prove that everything that agents wrote is here whole, or name the gaps",
+        "verify:verify",
+        ("[AGENT…]",),
+        (Option("deep", "", "read every source again, and compare each entry with its session"), JSON),
+        "Without AGENT, the followed agents are verified. The exit status is 1 if there is a gap. Without --deep,\n"
+        "only sources that changed since they were read are compared. Nothing is changed.",
+        ("sessiond verify", "sessiond verify claude-code --deep"),
+        paged=True,
+    ),
     "blobs": Command(
         "Show the total size of blobs, or collect those that no session references",
         "blobs:blobs",

@@ -179,3 +179,38 @@ class AgentsMethods(Methods):
             ended=ended,
         )
         return await self.call(m.AGENT_WAKE, params)
+
+    async def verify_agents(
+        self,
+        agents: Sequence[str] | None = None,
+        *,
+        deep: bool = False,
+        progress: OnProgress | None = None,
+    ) -> t.AgentVerifyResult:
+        """Check that everything that agents wrote is here whole, and return the gaps.
+
+        A source that is unchanged since it was read is whole if its session has not become smaller. Any other
+        is read again and compared with its session, entry by entry. With `deep`, all are.
+
+        Method `agent/verify`, experimental.
+
+        Args:
+            agents: Default: the followed agents. At most 100 items.
+            deep: Read every source again.
+            progress: Called with each step of the work.
+
+        Returns:
+            The gaps. If `gap_count` is 0, everything is here.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, or one that every request may
+                have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        with self._link.progress_token(progress) as token:
+            params = t.AgentVerifyParams(
+                agents=None if agents is None else list(agents),
+                deep=deep,
+                work_done_token=token,
+            )
+            return await self.call(m.AGENT_VERIFY, params)

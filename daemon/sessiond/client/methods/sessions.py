@@ -538,8 +538,7 @@ class SessionMethods(Methods):
     ) -> t.StorageAgentsResult:
         """Return how much space the agents' own folders take, and what the agents will delete there.
 
-        Nothing in these folders is opened or changed. All their files are counted, which takes as long as
-        listing them.
+        Their files are listed, and not opened or changed.
 
         Method `storage/agents`.
 

@@ -324,6 +324,12 @@ from sessiond.protocol.types.usage import (
     UsageRow as UsageRow,
     UsageTokens as UsageTokens,
 )
+from sessiond.protocol.types.verification import (
+    AgentVerification as AgentVerification,
+    AgentVerifyParams as AgentVerifyParams,
+    AgentVerifyResult as AgentVerifyResult,
+    VerifiedGap as VerifiedGap,
+)
 from sessiond.protocol.types.views import (
     PageFigures as PageFigures,
     PageMark as PageMark,

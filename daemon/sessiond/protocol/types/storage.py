@@ -40,8 +40,8 @@ class LargeSession(Wire, frozen=True):
 class StorageReportResult(Wire, frozen=True):
     """The report. Shares are listed with the largest first, months with the newest first."""
 
-    # `sessions`, `drafts`, `inPlace` (in the folders of other programs), `blobs`, `trash`, `index` (can be rebuilt),
-    # `records` (histories, databases, the daemon's log), and others in the future
+    # `sessions`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `trash`, `index` (can be rebuilt),
+    # `records` (other data), and others in the future
     kinds: list[StorageShare]
     total_bytes: int  # the size of all kinds
     agents: list[StorageShare]  # the sessions by agent
@@ -56,7 +56,7 @@ class StorageReportResult(Wire, frozen=True):
 class StorageAgentsParams(Params, frozen=True):
     """Return how much space the agents' own folders take, and what the agents will delete there.
 
-    Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+    Their files are listed, and not opened or changed.
     """
 
     work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications

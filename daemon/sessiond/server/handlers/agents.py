@@ -1,4 +1,4 @@
-"""Handlers of requests about agents: list, follow, unfollow, forget, wake."""
+"""Handlers of requests about agents: list, verify, follow, unfollow, forget, wake."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from sessiond.agents.table import AGENTS
 from sessiond.hub.errors import HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
-from sessiond.server.connection.progress import progress
+from sessiond.server.connection.progress import progress, progress_in_percent
 from sessiond.session.tree.lines import valid_text
 from sessiond.store.errors import LogReplaced, StorageFailed
 from sessiond.store.files.syscalls import refusal
@@ -38,6 +38,15 @@ async def list_(client: Client, _params: t.AgentListParams) -> t.AgentListResult
         agents=agents, user_home=valid_text(client.hub.following.user_home),
         idle_exit_ms=None if after is None else round(after * 1000),
     )  # fmt: skip
+
+
+async def verify(client: Client, params: t.AgentVerifyParams) -> t.AgentVerifyResult:
+    """Verify that everything is here with `hub.verification`, with progress.
+
+    Raises `IncompatibleParams`, `StorageFailed`.
+    """
+    with progress_in_percent(client, params.work_done_token, "Verifying") as report:
+        return await client.hub.verification.verify(params, client.server.locations, report)
 
 
 async def follow(client: Client, params: t.AgentFollowParams) -> t.AgentFollowResult:

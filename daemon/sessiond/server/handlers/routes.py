@@ -251,6 +251,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _loaded(m.USAGE_REPORT, LargeAnswer(UsageReports.report), lambda hub: hub.usage, "survey"),
         _route(m.STORAGE_REPORT, LargeAnswer(storage.report), "survey"),
         _route(m.STORAGE_AGENTS, Cancellable(storage.agents)),
+        _route(m.AGENT_VERIFY, Cancellable(agents.verify)),
         _on_session(m.INFO, AnsweredAtOnce(sessions.info)),
         _on_session(m.STATS, LargeAnswer(stats.stats), "scan"),
         _on_session(m.COMPARE, LargeAnswer(stats.compare)),

@@ -1755,7 +1755,7 @@
 
 ---The report. Shares are listed with the largest first, months with the newest first.
 ---@class (exact) sessiond.StorageReportResult
----@field kinds sessiond.StorageShare[] `sessions`, `drafts`, `inPlace` (in the folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (histories, databases, the daemon's log), and others in the future.
+---@field kinds sessiond.StorageShare[] `sessions`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (other data), and others in the future.
 ---@field totalBytes integer The size of all kinds.
 ---@field agents sessiond.StorageShare[] The sessions by agent.
 ---@field projects sessiond.StorageShare[] The sessions by project: the largest ones.
@@ -1783,7 +1783,7 @@
 
 ---Return how much space the agents' own folders take, and what the agents will delete there.
 ---
----Nothing in these folders is opened or changed. All their files are counted, which takes as long as listing them.
+---Their files are listed, and not opened or changed.
 ---@class (exact) sessiond.StorageAgentsParams
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
@@ -1812,6 +1812,41 @@
 ---@field dueBytes integer Their size.
 ---@field missingCount integer Those of them whose sessions are not here, or not with all that the files have.
 ---@field missing string[] Their paths: the 10 largest.
+
+---Check that everything that agents wrote is here whole, and return the gaps.
+---
+---A source that is unchanged since it was read is whole if its session has not become smaller. Any other is read again
+---and compared with its session, entry by entry. With `deep`, all are.
+---@class (exact) sessiond.AgentVerifyParams
+---@field agents? string[] Default: the followed agents. At most 100 items.
+---@field deep? boolean Read every source again. Default `false`.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+
+---The gaps. If `gapCount` is 0, everything is here.
+---@class (exact) sessiond.AgentVerifyResult
+---@field agents sessiond.AgentVerification[] A row for each agent.
+---@field gaps sessiond.VerifiedGap[] The first 1000.
+---@field gapCount integer The number of all gaps.
+---@field deep boolean As requested.
+
+---The sources of one agent: session files, or sessions in its databases.
+---@class (exact) sessiond.AgentVerification
+---@field agent string The name of the agent.
+---@field fileCount integer The number of its sources.
+---@field sizeBytes integer Their size.
+---@field wholeCount integer Those that are here whole.
+---@field emptyCount integer Those without content.
+---@field deletedCount integer Those whose session is in the trash.
+---@field entryCount? integer Compared entries; null without `deep`.
+
+---A source that is not here whole.
+---@class (exact) sessiond.VerifiedGap
+---@field agent string The agent.
+---@field path string The absolute path of the source.
+---@field kind sessiond.GapKind|string The kind of gap.
+---@field message string The gap, as a sentence.
+---@field advice string The next action.
+---@field sessionId? string Its session, if it is known.
 
 ---Return those of some blobs that the store lacks. The grace period of the others starts again.
 ---@class (exact) sessiond.BlobMissingParams
@@ -2845,6 +2880,16 @@
 ---| "agent" # the agent that the sessions were read from.
 ---| "project" # the project of the sessions.
 
+---The reason why a source is not here whole.
+---@alias sessiond.GapKind
+---| "unread" # it was not read yet.
+---| "refused" # it is not read; the message says why.
+---| "behind" # it was just written, and its last entries are not read yet.
+---| "noSession" # its session is neither here nor in the trash.
+---| "incomplete" # its session lacks entries.
+---| "different" # its session has entries with other content.
+---| "unreadable" # it could not be compared.
+
 ---The order of a list of sessions.
 ---@alias sessiond.ListSort
 ---| "updated" # the most recently updated session first.
@@ -3278,6 +3323,7 @@ M.methods = {
   usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
   storageReport = "storage/report", -- sessiond.StorageReportParams -> sessiond.StorageReportResult
   storageAgents = "storage/agents", -- sessiond.StorageAgentsParams -> sessiond.StorageAgentsResult
+  agentVerify = "agent/verify", -- sessiond.AgentVerifyParams -> sessiond.AgentVerifyResult (experimental)
   blobMissing = "blob/missing", -- sessiond.BlobMissingParams -> sessiond.BlobMissingResult (experimental)
   syncPositions = "sync/positions", -- sessiond.SyncPositionsParams -> sessiond.SyncPositionsResult (experimental)
   syncIds = "sync/ids", -- sessiond.SyncIdsParams -> sessiond.SyncIdsResult (experimental)

@@ -1,0 +1,1 @@
+"""Proof that what agents wrote is here whole: sources against their sessions."""
