@@ -113,6 +113,11 @@ class Locations:
         return os.path.join(self.state, "sync.db")
 
     @property
+    def scrub(self) -> str:
+        """The place of the scrub. It may be deleted at any time; see `hub/verification/scrubbing.py`."""
+        return os.path.join(self.state, "scrub.json")
+
+    @property
     def secret_rules(self) -> str:
         """Compiled rules that find secrets in exports. They may be deleted at any time; see `hub/redaction`."""
         return os.path.join(self.state, "secret-rules")

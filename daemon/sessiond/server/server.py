@@ -41,6 +41,7 @@ from sessiond.session.listing.retention import Policy
 from sessiond.store.errors import StorageFailed
 
 SWEEP_SECONDS: Final = 1.0
+SCRUB_START_SECONDS: Final = 300.0
 KEEP_START_SECONDS: Final = 60.0
 KEEP_SECONDS: Final = 3600.0
 """Interval between two runs of the retention policy."""
@@ -112,6 +113,7 @@ class Server:
         self.lasting.begin("watch", hub.upkeep.follow_files)
         self.lasting.begin("following", lambda: hub.following.run(self._followed))
         self._keeping = self.lasting.begin("retention", self._keep)
+        self.lasting.begin("scrub", self._scrub)
 
     # --- clients ---------------------------------------------------------------------------------------
 
@@ -346,6 +348,16 @@ class Server:
                 await asyncio.to_thread(freed_memory.give_back)  # no answer needs it any more
                 given_back = count
             before = count
+
+    async def _scrub(self) -> None:
+        """Read blobs and compressed logs, a little at a time, to notice when they change on the disk."""
+        await asyncio.sleep(SCRUB_START_SECONDS)
+        from sessiond.hub.verification.scrubbing import Scrub  # many daemons end before
+
+        await Scrub(self.locations.data, self.locations.scrub, self._has_other_work).run()
+
+    def _has_other_work(self) -> bool:
+        return bool(self._writes) or self.hub.exchange.is_importing
 
     async def _keep(self) -> None:
         """Apply the retention policy of `[keep]` regularly. By default there is none.
