@@ -66,7 +66,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Mix:
-    """What was written.
+    """The files of an agent that were written.
 
     Attributes:
         sizes: The bytes of each agent.

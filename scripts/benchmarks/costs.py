@@ -1,4 +1,4 @@
-"""What work of a daemon costs: processor time and memory of its process and its children, and bytes on disk."""
+"""The cost of work of a daemon: processor time and memory of its process and its children, and bytes on disk."""
 
 import os
 import threading

@@ -38,7 +38,7 @@ _AT: Final = 1_767_225_600_000
 
 
 class _Giant(NamedTuple):
-    """What was written: its bytes, and those of its longest line or row."""
+    """The size of a written source: its bytes, and those of its longest line or row."""
 
     size: int
     longest: int

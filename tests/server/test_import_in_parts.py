@@ -39,7 +39,7 @@ def reported(report: ImportReport) -> Any:
 
 
 def whole(path: Path) -> Any:
-    """What an import that reads the file whole stores and reports."""
+    """The session and the report of an import that reads the file whole."""
     source = foreign_files.read(str(path), None, Companions(), Spool(str(path.parent / "whole")))
     session_id = imported_log.candidates(source.imported, str(path))[0]
     new = import_reading.new_session(source, session_id, Target(None), lambda _digest: None)
