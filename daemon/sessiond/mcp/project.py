@@ -59,7 +59,7 @@ class CurrentProject:
         """
         from sessiond.mcp.quoting import shown_id
 
-        if "/" in id or id.endswith(".jsonl"):
+        if "/" in id or id.endswith((".jsonl", ".jsonl.zst")):
             raise PathAsIdError(shown_id(id))
         found = await daemon.resolve(id, limit=_MAX_NAMED)
         if not found.sessions:

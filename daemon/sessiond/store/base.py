@@ -25,6 +25,7 @@ from sessiond.store.records import (
     Breadcrumb,
     Changes,
     Hold,
+    Packed,
     Stored,
     Trashed,
     TrashNote,
@@ -279,6 +280,9 @@ class Log(Protocol):
             LogExists: The target exists.
         """
 
+    async def unpack(self) -> None:
+        """Restore the plain file of a packed log (`Store.pack`), as every change does. Does nothing for others."""
+
     async def close(self) -> None:
         """Write and sync the queued batches, then release the log even if that fails. A second call does nothing."""
 
@@ -420,6 +424,25 @@ class Store(Protocol):
         """End a reservation. Does nothing if this daemon has none. Raises nothing.
 
         One that cannot be ended, because the store cannot be reached, ends as a hold does.
+        """
+
+    def measured(self, stored: Stored) -> Stored:
+        """Return the record of a log with the size of its lines, which of a packed log is not that of its file.
+
+        Safe on any thread. Raises `LogNotFound`, `StorageFailed`.
+        """
+
+    async def pack(self, ref: str) -> Packed | None:
+        """Store the lines of a log that is not open compressed, as long as nothing is appended to it.
+
+        The log keeps its id, and everything that reads it works as before. The next append restores it first.
+
+        Returns:
+            The packed log, which has another ref; None if it stays as it is: it is open, was used meanwhile, is packed
+            already, would not get smaller, or this store packs no logs.
+
+        Raises:
+            StorageFailed: The disk refuses. The log is as before.
         """
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:

@@ -27,6 +27,13 @@ class StorageFull(StorageFailed):
     advice = "The request stored nothing; free some space and send it again."
 
 
+class DamagedPackedLog(StorageFailed):
+    """Raised when a packed log was cut off or changed, so that its lines cannot be found."""
+
+    sentence = "{reason}."
+    advice = "`sessiond doctor --fix` saves the lines that can be read, and keeps the file."
+
+
 class TooManyOpenFiles(StorageFailed):
     """Raised when the process, or the whole system, has no file descriptor left."""
 
@@ -42,7 +49,7 @@ class TooManyOpenFiles(StorageFailed):
         """
         granted, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         limit = f"limit {granted}" if number == errno.EMFILE else "in the whole system"
-        name = "the session file" if path and path.endswith(".jsonl") else path or "a file"
+        name = "the session file" if path and path.endswith((".jsonl", ".jsonl.zst")) else path or "a file"
         super().__init__(f"{name}: too many open files ({limit})", path=path, errno=number)
 
 

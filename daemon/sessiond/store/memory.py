@@ -17,6 +17,7 @@ from sessiond.store.records import (
     Breadcrumb,
     Changes,
     Hold,
+    Packed,
     Stored,
     Trashed,
     TrashNote,
@@ -127,6 +128,14 @@ class MemoryStore(SoleDaemon):
     async def remains(self) -> Sequence[str]:
         """Return the refs of torn tails, originals, trashed logs, and trashed blobs with their notes."""
         return list(self._remains)
+
+    def measured(self, stored: Stored) -> Stored:
+        """Return the record itself."""
+        return stored
+
+    async def pack(self, ref: str) -> Packed | None:
+        """Return None: what is in memory is not packed."""
+        return None
 
     def read_ends(self, ref: str, first: int, last: int) -> tuple[bytes, bytes]:
         """Return the first and the last bytes of a log."""

@@ -176,6 +176,9 @@ class MemoryLog:
             raise LogReplaced(self.ref)
         self._content.replace(data[:offset] + new + data[offset + len(new) :])
 
+    async def unpack(self) -> None:
+        """Do nothing: the log is never packed."""
+
     async def move(self, cwd: str) -> None:
         """Write the queued batches. A log in memory is in no folder."""
         self._write()

@@ -9,7 +9,8 @@ class Stored(NamedTuple):
     """One log in a listing, without its content.
 
     `ref` is the argument of `Store.open_ref` (a path for files, an id in memory). `session_id` is the id in the name;
-    the id in the header is authoritative. `stamp` changes whenever the content may have changed. `identity` is
+    the id in the header is authoritative. `size` is that of the file; `Store.measured` has that of a packed log.
+    `stamp` changes whenever the content may have changed. `identity` is
     unchanged by a rename.
     """
 
@@ -28,6 +29,14 @@ class AddedLog(NamedTuple):
     ref: str
     path: str | None
     stamp: tuple[int, ...]
+
+
+class Packed(NamedTuple):
+    """A log that was packed: its ref, the size of the log, and the size of its file, in bytes."""
+
+    ref: str
+    size: int
+    packed_size: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,7 +255,7 @@ def _rows(sessions: list[dict[str, Any]]) -> list[str]:
 
 
 def _is_path(name: str) -> bool:
-    return "/" in name or name.endswith(".jsonl")
+    return "/" in name or name.endswith((".jsonl", ".jsonl.zst"))
 
 
 def _as_path(name: str) -> str:

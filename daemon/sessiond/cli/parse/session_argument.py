@@ -46,7 +46,7 @@ def _named(daemon: BlockingDaemon, args: ParsedArguments) -> str | None:
     named = args.value("ID")
     if named is None:
         return None
-    if "/" in named or named.endswith(".jsonl"):
+    if "/" in named or named.endswith((".jsonl", ".jsonl.zst")):
         opened = daemon.call("session/open", {"path": os.path.abspath(named)})
         return str(opened["session"]["sessionId"])
     return whole_id(daemon, named)

@@ -63,6 +63,7 @@ class FactsReader:
         """Read a whole log in small steps; see `read`."""
         self.failures.pop(stored.ref, None)
         try:
+            stored = self._store.measured(stored)
             is_continuation = known is not None and self._continues(stored, known)
             facts = yield from read_in_steps(
                 self._store, stored, self._tree_for(stored, grown=is_continuation)
@@ -81,6 +82,7 @@ class FactsReader:
         """Read the ends of a log, or the whole log if it is small or they do not suffice; see `read`."""
         if stored.size > SMALL_FILE and not stored.draft:
             try:
+                stored = self._store.measured(stored)
                 facts = read_ends(self._store, stored)
                 if facts is not None:
                     return ReadFacts(facts, storable(columns_of(facts), ()), is_continuation=False)

@@ -9,6 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Final, TypeVar
 
+import msgspec
+
+from sessiond.hub import session_info
 from sessiond.hub.index import blob_uses, text_tables, usage_table
 from sessiond.hub.index.columns import (
     COLUMNS,
@@ -31,6 +34,8 @@ from sessiond.hub.index.tracker import OpenChanges, OpenFacts
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Census, Store
+from sessiond.store.errors import LogNotFound, StorageFailed
+from sessiond.store.files import paths
 from sessiond.store.records import Stored
 
 log = logging.getLogger(__name__)
@@ -49,6 +54,8 @@ _UPSERT: Final = f"""
     ON CONFLICT(id) DO UPDATE SET
     {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}, checksum = excluded.checksum, is_indexed = 0
 """
+_INFO: Final = COLUMNS.index("info")
+_MODIFIED_NS: Final = 3  # in a stamp of `store.files.census`
 _UPDATE_FACTS: Final = (
     f"UPDATE files SET {', '.join(f'{name} = ?' for name in COLUMNS)}, checksum = ? WHERE id = ?"
 )
@@ -114,7 +121,12 @@ class FileTable:
     def size_of(self, ref: str) -> int:
         """Return the size of a file as of the last check; 0 if it is not known."""
         stored = self._stored.get(ref)
-        return 0 if stored is None else stored.size
+        if stored is None:
+            return 0
+        try:
+            return self._store.measured(stored).size
+        except (LogNotFound, StorageFailed):
+            return 0
 
     def record_changes(self, changes: OpenChanges, changed_files: Collection[str]) -> None:
         """Record changes of open sessions and reports of changed files, for the next `refresh`."""
@@ -243,36 +255,56 @@ class FileTable:
 
     def _rename_moved(self, removed: Sequence[str], found: dict[str, Stored]) -> list[str]:
         """Give renamed files their rows under the new names. Returns the files that no longer exist."""
-        by_identity = {
-            identity_of(stored): stored.ref
-            for stored in found.values()
-            if as_key(stored.ref) not in self._rows
-        }
+        new_files = {stored.ref: stored for stored in found.values() if as_key(stored.ref) not in self._rows}
+        by_identity = {identity_of(stored): stored for stored in new_files.values()}
         remaining: list[str] = []
         for ref in removed:
             known = self.row_of(ref)
             new = None if known is None else by_identity.pop(known.identity, None)
+            if known is not None and new is None:
+                new = new_files.get(paths.other_name(ref))  # it was packed or unpacked
             if known is None or new is None:
                 remaining.append(ref)
             else:
                 self._rename(ref, known, new)
         return remaining
 
-    def _rename(self, ref: str, known: FileRow, new: str) -> None:
-        connection = self._database.connection
+    def _rename(self, ref: str, known: FileRow, stored: Stored) -> None:
+        """Give a log its row under a new name. Unless it was only packed or unpacked, it is read again."""
+        connection, new = self._database.connection, stored.ref
         facts = list(connection.execute(f"SELECT {FACTS} FROM files WHERE id = ?", (known.id,)).fetchone())
-        facts[0], facts[2] = as_key(new), ""  # no stamp: the file is read again
-        connection.execute(
-            "UPDATE files SET ref = ?, stamp = ?, checksum = ? WHERE id = ?",
-            (facts[0], facts[2], row_checksum([known.id, *facts]), known.id),
+        before = list_row(facts)
+        info = (
+            None if known.identity == identity_of(stored) else self._info_if_same(known, facts[_INFO], stored)
         )
+        if info is not None:
+            facts[_INFO] = info
+        facts[:3] = as_key(new), identity_of(stored), "" if info is None else stamp_of(stored)
+        connection.execute(_UPDATE_FACTS, (*facts, row_checksum([known.id, *facts]), known.id))
+        if info is not None:
+            self.changes.record(before, list_row(facts))
         usage_table.rank_again(connection, known.id)
         self.reader.forget(ref)
         if ref in self._provisional:
             del self._provisional[ref]
             self._provisional[new] = None
         del self._rows[as_key(ref)]
-        self._rows[as_key(new)] = known._replace(stamp="")
+        self._rows[as_key(new)] = known._replace(stamp=facts[2], identity=facts[1])
+
+    def _info_if_same(self, known: FileRow, info: bytes, stored: Stored) -> bytes | None:
+        """Return the list row of a log under its new ref if its file was packed or unpacked, and not changed.
+
+        The file has the same modification time then, and the log the same size (`store.files.packing`).
+        """
+        try:
+            listed = session_info.from_json(info)
+            modified_ns = int(known.stamp.split(".")[_MODIFIED_NS])
+            measured = self._store.measured(stored)
+        except (ValueError, IndexError, LogNotFound, StorageFailed):
+            return None
+        if (listed.size_bytes, modified_ns) != (measured.size, stored.modified_ns):
+            return None
+        return session_info.as_json(msgspec.structs.replace(listed, path=session_info.path_of(stored.ref)))
 
     def _write_open(self, refs: Sequence[str]) -> None:
         """Write the facts of open sessions to their rows, with an empty stamp, so that the files are read later."""

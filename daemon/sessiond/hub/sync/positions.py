@@ -16,6 +16,7 @@ from sessiond.hub.trash import InTrash, Trash
 from sessiond.session.union.log_position import LogPosition, position_of, read_position
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, LogReplaced, StorageFailed
+from sessiond.store.files import paths
 from sessiond.store.records import AddedLog, Stored
 
 _READ_TOGETHER: Final = 4
@@ -149,8 +150,12 @@ class Positions:
             ):
                 found.append(_Read(log.ref, recorded, is_new=False))
             else:
-                found.append(None)
-                unknown.append(place)
+                other = None if live is not None else known.get(paths.other_name(log.ref))
+                found.append(
+                    None if other is None else await asyncio.to_thread(self._if_only_packed, log, other)
+                )
+                if found[-1] is None:
+                    unknown.append(place)
         read = await asyncio.gather(
             *(self._stored(stored[place], opened.get(stored[place].ref)) for place in unknown),
             return_exceptions=True,
@@ -170,6 +175,16 @@ class Positions:
             raise gone
         return found
 
+    def _if_only_packed(self, log: Stored, recorded: RecordedPosition) -> "_Read | None":
+        """Return the recorded position of a log whose file was packed or unpacked, and has the same time. Blocks."""
+        with contextlib.suppress(LogNotFound, StorageFailed, ValueError):
+            *_, size, modified_ns, _changed_ns = recorded.stamp.strip("()").split(", ")
+            if modified_ns != str(log.modified_ns):
+                return None
+            if not paths.is_packed(log.ref) or size == str(self._files.measured(log).size):
+                return _Read(log.ref, RecordedPosition(repr(log.stamp), recorded.position))
+        return None
+
     async def _stored(self, stored: Stored, live: LiveSession | None) -> "_Read | None":
         stamp = repr(stored.stamp)
         if live is not None:
@@ -186,7 +201,9 @@ class Positions:
                 continue
             except (StorageFailed, LogReplaced):
                 return None
-            # A stamp belongs to a position only if the file ended at that position.
+            with contextlib.suppress(LogNotFound, StorageFailed):
+                stored = await asyncio.to_thread(self._files.measured, stored)
+            # A stamp belongs to a position only if the log ended at that position.
             return _Read(stored.ref, RecordedPosition(stamp if end == stored.size else "", position))
 
     async def _trashed(self, found: InTrash, known: dict[str, RecordedPosition]) -> "_Read | None":

@@ -21,6 +21,7 @@ from sessiond.protocol import types as t
 from sessiond.store.base import Store
 from sessiond.store.blobs import BlobAbsent
 from sessiond.store.errors import StorageFailed
+from sessiond.store.files import paths
 
 IMPORTER: Final = f"{sessiond.__version__}.{known.READERS_VERSION}"
 """The version of the code that reads source files. Records of another version are not used."""
@@ -97,9 +98,25 @@ def _is_applicable(path: str, record: SourceRecord, companions: Companions) -> b
     if fork_history.has_appeared(path, session) or not attachments.is_unchanged(record.state.attachments):
         return False
     # Of a log with the same status, the session has the same entries and the same title.
-    if record.log is None or record.log_status is None or FileStatus.at(record.log) != record.log_status:
+    if (
+        record.log is None
+        or record.log_status is None
+        or not _is_log_unchanged(record.log, record.log_status)
+    ):
         return False
     return digest_of_companions(companions.of(path, session.format)) == record.state.companions
+
+
+def _is_log_unchanged(ref: str, status: FileStatus) -> bool:
+    """Return whether the log of a session has the recorded status.
+
+    A file that was packed or unpacked has another name, and the same modification time (`store.files.packing`).
+    """
+    present = FileStatus.at(ref)
+    if present is not None:
+        return present == status
+    other = FileStatus.at(paths.other_name(ref))
+    return other is not None and other.modified_ns == status.modified_ns
 
 
 def _present_state(path: str, state: SourceState) -> SourceState | None:

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-_IN_A_NAME: Final = re.compile(r"_([A-Za-z0-9][A-Za-z0-9_.-]{7,127})\.jsonl\Z")
+_IN_A_NAME: Final = re.compile(r"_([A-Za-z0-9][A-Za-z0-9_.-]{7,127})\.jsonl(?:\.zst)?\Z")
 """The file names of sessions of pi, oh-my-pi and sessiond (decision 0008)."""
 
 

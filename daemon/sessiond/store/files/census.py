@@ -9,7 +9,7 @@ import heapq
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -124,8 +124,10 @@ class FileCensus:
     def _read(self, path: str, known: _Folder) -> None:
         refs: set[str] = set()
         folders: list[str] = []
-        for entry in self._entries(path, known.root):
-            session_id = paths.session_id_of(entry.name)
+        entries = self._entries(path, known.root)
+        names = {entry.name for entry in entries}
+        for entry in entries:
+            session_id = id_of_log(entry.name, names, known.root)
             try:
                 if session_id is not None and entry.is_file(follow_symlinks=False):
                     self._store(stored(entry.path, session_id, entry.stat(follow_symlinks=False), known.root))
@@ -178,6 +180,23 @@ class FileCensus:
         if self._stored.pop(ref, None) is not None:
             self._found.pop(ref, None)
             self._gone.add(ref)
+
+
+def id_of_log(name: str, names: Container[str], root: Root) -> str | None:
+    """Return the id in the name of a log; None for any other file.
+
+    Packed logs are those in own folders. Beside the plain file of the same log, a packed one does not count: it was
+    left by a crash (`packing`).
+
+    Args:
+        name: The name of the file.
+        names: The names of all files in its folder.
+        root: The root of the folder.
+    """
+    session_id = paths.session_id_of(name)
+    if session_id is None or not name.endswith(paths.PACKED_SUFFIX):
+        return session_id
+    return session_id if root.own and paths.plain_name(name) not in names else None
 
 
 def stamp_of(status: os.stat_result) -> tuple[int, ...]:

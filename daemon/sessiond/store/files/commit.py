@@ -156,7 +156,7 @@ class Commits:
         size = sum(map(len, parts))
         if not size:
             self._place(batches, WriteOutcome(self._file.size, b"", drifted=False))
-        elif size > INLINE:
+        elif size > INLINE or self._file.is_packed:
             self._run(_Work.WRITE, lambda: self._file.put(b"".join(parts)), partial(self._put_done, batches))
         else:
             try:

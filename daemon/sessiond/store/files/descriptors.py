@@ -126,6 +126,11 @@ class Descriptor:
         """Whether the descriptor is closed and the next use opens it again."""
         return self.fd < 0 and not self._ended
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the descriptor is closed permanently."""
+        return self._ended
+
     def __enter__(self) -> int:
         """Return the descriptor for use, and open the file again if necessary. May be nested."""
         with self._lock:

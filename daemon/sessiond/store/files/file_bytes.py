@@ -21,9 +21,3 @@ def read_range(fd: int, start: int, end: int) -> bytes:
     if start + len(data) == end:
         return data
     return data + b"".join(slices(fd, start + len(data), end))
-
-
-def ends_of(fd: int, first: int, last: int) -> tuple[bytes, bytes]:
-    """Return the first and the last bytes of a descriptor."""
-    size = os.fstat(fd).st_size
-    return read_range(fd, 0, first), read_range(fd, max(0, size - last), size)

@@ -3,15 +3,15 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from sessiond.store.errors import LogNotFound
 from sessiond.store.files import paths
-from sessiond.store.files.census import Root
-from sessiond.store.files.file_bytes import ends_of
+from sessiond.store.files.census import Root, id_of_log
 from sessiond.store.files.known_file import OPEN_FLAGS
+from sessiond.store.files.packing import ends_of
 from sessiond.store.files.syscalls import refusal
 
 _NO_LOG_THERE: Final = {
@@ -26,16 +26,19 @@ _NO_LOG_THERE: Final = {
 
 def logs_in(root: Root) -> "Iterator[tuple[os.DirEntry[str], str]]":
     """Yield every log in a root and in its folders, with the id in its name. Symbolic links are not followed."""
-    for entry in entries_of(root.path, root):
-        if entry.is_dir(follow_symlinks=False):
-            yield from _named_logs(entries_of(entry.path, root))
-        else:
-            yield from _named_logs([entry])
-
-
-def _named_logs(entries: "Iterable[os.DirEntry[str]]") -> "Iterator[tuple[os.DirEntry[str], str]]":
+    entries = entries_of(root.path, root)
     for entry in entries:
-        session_id = paths.session_id_of(entry.name)
+        if entry.is_dir(follow_symlinks=False):
+            yield from _named_logs(entries_of(entry.path, root), root)
+    yield from _named_logs(entries, root)
+
+
+def _named_logs(
+    entries: "Sequence[os.DirEntry[str]]", root: Root
+) -> "Iterator[tuple[os.DirEntry[str], str]]":
+    names = {entry.name for entry in entries}
+    for entry in entries:
+        session_id = id_of_log(entry.name, names, root)
         if session_id is not None and entry.is_file(follow_symlinks=False):
             yield entry, session_id
 
@@ -56,13 +59,20 @@ def entries_of(folder: str, root: Root) -> "list[os.DirEntry[str]]":
 def resolved(ref: str) -> Path:
     """Return the file that a path names. Symbolic links are followed only here, because a user may name one.
 
+    The path of a log that was packed or unpacked meanwhile names the file that is there now.
+
     Raises:
         LogNotFound: The path is relative, or cannot be that of a log.
     """
     try:
         if not Path(ref).is_absolute():
             raise LogNotFound(ref)
-        return Path(os.path.realpath(ref, strict=True))
+        try:
+            return Path(os.path.realpath(ref, strict=True))
+        except FileNotFoundError:
+            if paths.session_id_of(os.path.basename(ref)) is None:  # noqa: PTH119 - as the call above
+                raise
+            return Path(os.path.realpath(paths.other_name(ref), strict=True))
     except OSError as error:
         if error.errno in _NO_LOG_THERE:
             raise LogNotFound(ref) from None
@@ -97,6 +107,6 @@ def read_ends(path: str, first: int, last: int) -> tuple[bytes, bytes]:
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", path)
-        return ends_of(fd, first, last)
+        return ends_of(path, fd, first, last)
     finally:
         os.close(fd)

@@ -11,10 +11,11 @@ changed, its beginning and the last bytes known here must be unchanged, and the 
 
 import errno
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sessiond.store.errors import LogGone, LogReplaced, StorageFailed
 from sessiond.store.files.descriptors import Descriptor, Descriptors
@@ -22,6 +23,9 @@ from sessiond.store.files.file_bytes import read_range, slices
 from sessiond.store.files.log_ids import LogId
 from sessiond.store.files.recognition import LastSeen
 from sessiond.store.files.syscalls import Syscalls
+
+if TYPE_CHECKING:
+    from sessiond.store.files.seekable import SeekTable
 
 OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # opening a FIFO must not wait for a writer
 WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
@@ -43,6 +47,7 @@ class KnownFile:
         writable: Whether the descriptor may write.
         sync_has_failed: Whether the content may not be durable, so that only `renew` may retry the sync.
         descriptors: The collection that counts the descriptor; if None, it is not counted, and stays open.
+        table: The seek table of a packed log. All sizes and offsets are those of the plain log.
     """
 
     def __init__(
@@ -55,13 +60,16 @@ class KnownFile:
         writable: bool = True,
         sync_has_failed: bool = False,
         descriptors: Descriptors | None = None,
+        table: "SeekTable | None" = None,
     ) -> None:
         self.path, self.ref = path, str(path)
         self.log_id = log_id
-        self.size = os.fstat(fd).st_size
+        self._table = table
+        self._unpacking = threading.Lock()  # held while a packed file is read, or becomes a plain one
+        self.size = os.fstat(fd).st_size if table is None else table.size
         self._descriptors = Descriptors() if descriptors is None else descriptors
         self._calls = calls
-        self._tail = read_range(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
+        self._tail = self._bytes(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
         self._cut_short = False
         self._modified_ns = os.fstat(fd).st_mtime_ns  # as of this daemon's last change
         self.was_touched = False
@@ -77,17 +85,34 @@ class KnownFile:
         """The descriptor. Valid only within `with self._held`."""
         return self._held.fd
 
+    @property
+    def is_packed(self) -> bool:
+        """Whether the file is packed, so that it must be unpacked before the first change (`packing`)."""
+        return self._table is not None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._held.is_closed
+
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes `[start, end)`, or fewer if the file ends before."""
         with self._held as fd:
-            return read_range(fd, start, end)
+            return self._bytes(fd, start, end)
+
+    def _bytes(self, fd: int, start: int, end: int) -> bytes:
+        if self._table is not None:
+            with self._unpacking:
+                if self._table is not None:
+                    return self._table.read(fd, start, end)
+        return read_range(fd, start, end)
 
     def scan(self, start: int, end: int) -> Iterator[bytes]:
         """Yield the bytes `[start, end)` of the present file in slices, even if it is replaced meanwhile."""
-        with self._held as held:
-            fd = self._descriptors.open(lambda: os.dup(held))
+        with self._held as held, self._unpacking:
+            fd, table = self._descriptors.open(lambda: os.dup(held)), self._table
         try:
-            yield from slices(fd, start, end)
+            yield from slices(fd, start, end) if table is None else table.slices(fd, start, end)
         finally:
             os.close(fd)
 
@@ -193,10 +218,13 @@ class KnownFile:
     def _size_while_released(self) -> int | None:
         """Return the size of a file without a descriptor that has not changed since it had one, or else None."""
         seen = self._last_seen
-        if seen is None or self._cut_short or not self._held.is_released or seen.size < self.size:
+        if seen is None or self._cut_short or not self._held.is_released:
+            return None
+        present = seen.size if self._table is None else self.size
+        if present < self.size:
             return None
         try:
-            return seen.size if seen.is_unchanged(self.path.stat(follow_symlinks=False)) else None
+            return present if seen.is_unchanged(self.path.stat(follow_symlinks=False)) else None
         except OSError:
             return None
 
@@ -236,6 +264,8 @@ class KnownFile:
             raise LogReplaced(str(self.path))
         if seen.is_unchanged(status):
             return
+        if self._table is not None:
+            raise self.distrust()  # no program changes a packed file; it was replaced
         tail = read_range(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
         if status.st_size < self.size or tail != self._tail or os.pread(fd, len(seen.head), 0) != seen.head:
             raise self.distrust()
@@ -249,12 +279,15 @@ class KnownFile:
         except FileNotFoundError:
             raise LogGone(str(self.path)) from None
         held = os.fstat(self._fd)
-        if held.st_size < self.size:
+        present = held.st_size
+        if self._table is not None:  # its time proves its content
+            present = self.size if held.st_mtime_ns == self._modified_ns else 0
+        if present < self.size:
             self._cut_short = True
         if self._cut_short or (named.st_dev, named.st_ino) != (held.st_dev, held.st_ino):
             raise LogReplaced(str(self.path))
         self.was_touched = self.was_touched or held.st_mtime_ns != self._modified_ns
-        return held.st_size
+        return present
 
     def _note_change(self) -> None:
         """Record that this daemon changed the file just now."""

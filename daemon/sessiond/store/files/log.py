@@ -275,6 +275,11 @@ class FileLog:
         await self._commits.flush()
         return await self._commits.alone(partial(_with_refusals, self._file.path, partial(move, self._file)))
 
+    async def unpack(self) -> None:
+        """Replace a packed file by the plain one, after which `path` is that of the plain one."""
+        if self._file.is_packed:
+            await self._change(self._file.unpack)
+
     async def close(self) -> None:
         """Wait for the queued batches, then stop the timers and close the file, even if the wait fails."""
         if self._closed:
@@ -300,6 +305,7 @@ class FileLog:
         return result
 
     def _promote(self, target: Path) -> None:
+        target = target.with_name(self._file.path.name)  # a packed file stays packed
         make_folder(target.parent.parent, self._calls)
         make_folder(target.parent, self._calls)
         try:
@@ -309,6 +315,7 @@ class FileLog:
 
     def _move(self, target: Path) -> None:
         source = self._file.path
+        target = target.with_name(source.name)
         self._promote(target)
         for name in remains_of(source):
             with suppress(FileExistsError):

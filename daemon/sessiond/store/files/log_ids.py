@@ -23,9 +23,12 @@ import zlib
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sessiond.session.tree import batches
+
+if TYPE_CHECKING:
+    from sessiond.store.files.seekable import SeekTable
 
 log = logging.getLogger(__name__)
 
@@ -82,22 +85,31 @@ class LogIds:
         self._free: list[int] = []  # slots of records that were dropped
         self._slots = 0
 
-    def identify(self, name: str, fd: int) -> "LogId":
+    def identify(self, name: str, fd: int, table: "SeekTable | None" = None) -> "LogId":
         """Return the id of the log called `name` that is open as `fd`. May read the whole file.
+
+        `table` is the seek table of a packed log. It has the modification time of the plain file that it replaced, and
+        by that it is recognized (`packing`).
 
         A large log without a record has nothing to be compared with. Its bytes are covered later, by `cover_more`, or
         when it is closed.
         """
-        key = _key(name, fd)
+        content = _Content(fd, table)
+        key = _key(name, content)
         known = self._known(key)
-        size = _readable_size(fd, os.fstat(fd).st_size)
+        size = _readable_size(content, content.size)
         if known is not None and known.covered.size <= size:
-            unchanged = known.status != _NO_STATUS and known.status == _status(fd)
-            if unchanged or _covered(fd, Covered(), known.covered.size) == known.covered:
-                covered = _covered(fd, known.covered, size)
-                return LogId(self, name, key, known.log_id, covered, unchanged_size=known.covered.size)
-        covered = Covered() if size > COVER_AT_ONCE else _covered(fd, Covered(), size)
-        return LogId(self, name, key, uuid.uuid4().bytes, covered, is_behind=covered.size < size)
+            status = _status(fd)
+            unchanged = known.status != _NO_STATUS and (
+                known.status == status or (table is not None and known.status[2] == status[2])
+            )
+            if unchanged or _covered(content, Covered(), known.covered.size) == known.covered:
+                covered = _covered(content, known.covered, size)
+                return LogId(
+                    self, name, key, known.log_id, covered, unchanged_size=known.covered.size, table=table
+                )
+        covered = Covered() if size > COVER_AT_ONCE else _covered(content, Covered(), size)
+        return LogId(self, name, key, uuid.uuid4().bytes, covered, is_behind=covered.size < size, table=table)
 
     def known(self) -> set[str] | None:
         """Return the ids of all logs that have a record; None if the records were not needed."""
@@ -203,8 +215,10 @@ class LogId:
 
     def __init__(
         self, ids: LogIds, name: str, key: bytes, log_id: bytes, covered: Covered,
-        *, unchanged_size: int = 0, is_behind: bool = False,
+        *, unchanged_size: int = 0, is_behind: bool = False, table: "SeekTable | None" = None,
     ) -> None:  # fmt: skip
+        self.table = table
+        """The seek table of the log while it is packed."""
         self._ids = ids
         self._name = name
         self._key = key
@@ -254,7 +268,7 @@ class LogId:
             self.cover_all(fd, size)
             return False
         try:
-            self._covered = _covered(fd, self._covered, self._covered.size + COVER_IN_A_STEP)
+            self._covered = _covered(self._content(fd), self._covered, self._covered.size + COVER_IN_A_STEP)
         except OSError:
             return False
         return True
@@ -262,7 +276,7 @@ class LogId:
     def is_true(self, fd: int) -> bool:
         """Return whether all bytes are covered and the covered bytes of the file are unchanged."""
         return not (self._is_behind or self._is_cut) and (
-            _covered(fd, Covered(), self._covered.size) == self._covered
+            _covered(self._content(fd), Covered(), self._covered.size) == self._covered
         )
 
     def begin_again(self, fd: int, size: int, *, same_log: bool) -> None:
@@ -271,7 +285,7 @@ class LogId:
             self._id = uuid.uuid4().bytes
         self._covered, self._is_behind, self._is_cut = Covered(), False, False
         self._ids.forget(self._key)
-        self._key = _key(self._name, fd)
+        self._key = _key(self._name, self._content(fd))
         self._record(fd, size)
 
     def close(self, fd: int, size: int, *, touched: bool) -> None:
@@ -297,13 +311,17 @@ class LogId:
         if size == self._covered.size and not self._is_forgotten:
             return
         try:
-            size = _readable_size(fd, size)
-            self._covered = _covered(fd, self._covered, size)
+            content = self._content(fd)
+            size = _readable_size(content, size)
+            self._covered = _covered(content, self._covered, size)
         except OSError:
             self._lose()
         else:
             self._ids.write(self._key, self._id, self._covered)
             self._is_forgotten = self._is_unrecorded = False
+
+    def _content(self, fd: int) -> "_Content":
+        return _Content(fd, self.table)
 
     def _lose(self) -> None:
         self._is_behind = True
@@ -311,28 +329,44 @@ class LogId:
         self._ids.forget(self._key)
 
 
-def _key(name: str, fd: int) -> bytes:
+class _Content(NamedTuple):
+    """The bytes of a log, packed or not."""
+
+    fd: int
+    table: "SeekTable | None"
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.fd).st_size if self.table is None else self.table.size
+
+    def read(self, size: int, start: int) -> bytes:
+        if self.table is None:
+            return os.pread(self.fd, size, start)
+        return self.table.read(self.fd, start, start + size)
+
+
+def _key(name: str, content: _Content) -> bytes:
     """Return the key of a record: the log's name and its first line, because a name may be reused by another log."""
-    header = os.pread(fd, _LONGEST_HEADER, 0).partition(b"\n")[0]
+    header = content.read(_LONGEST_HEADER, 0).partition(b"\n")[0]
     return blake2b(name.encode("utf-8", "surrogateescape") + b"\0" + header, digest_size=16).digest()
 
 
-def _covered(fd: int, covered: Covered, size: int) -> Covered:
-    """Return `covered`, continued to the first `size` bytes of a file, or to its end."""
+def _covered(content: _Content, covered: Covered, size: int) -> Covered:
+    """Return `covered`, continued to the first `size` bytes of a log, or to its end."""
     while covered.size < size:
-        data = os.pread(fd, min(_SLICE, size - covered.size), covered.size)
+        data = content.read(min(_SLICE, size - covered.size), covered.size)
         if not data:
             break
         covered = covered.and_then(data)
     return covered
 
 
-def _readable_size(fd: int, size: int) -> int:
-    """Return the size of the first `size` bytes of a file without a torn last line or an incomplete batch."""
+def _readable_size(content: _Content, size: int) -> int:
+    """Return the size of the first `size` bytes of a log without a torn last line or an incomplete batch."""
     end = size
     while end:
         start = max(0, end - (_SLICE if end < size else len(_MORE_FOLLOWS)))
-        data = os.pread(fd, end - start, start)
+        data = content.read(end - start, start)
         last = len(data)
         while (last := data.rfind(b"\n", 0, last) + 1) and data.endswith(_MORE_FOLLOWS, 0, last):
             last -= 1

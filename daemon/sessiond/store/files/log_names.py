@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from sessiond.store.files import paths
-from sessiond.store.files.census import Root
+from sessiond.store.files.census import Root, id_of_log
 from sessiond.store.files.finding import entries_of
 
 _SETTLED_NS: Final = 100_000_000
@@ -86,8 +85,10 @@ class LogNames:
             return known
         ids: set[str] = set()
         folders: list[str] = []
-        for entry in entries_of(path, root):
-            session_id = paths.session_id_of(entry.name)
+        entries = entries_of(path, root)
+        names = {entry.name for entry in entries}
+        for entry in entries:
+            session_id = id_of_log(entry.name, names, root)
             if session_id is not None and entry.is_file(follow_symlinks=False):
                 ids.add(session_id)
             elif path == root.path and entry.is_dir(follow_symlinks=False):

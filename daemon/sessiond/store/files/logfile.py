@@ -9,13 +9,15 @@ are overwritten with blanks and appended again before anything is acknowledged.
 """
 
 import errno
+import logging
 import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sessiond.store.errors import LogReplaced, StorageFailed
+from sessiond.store.files import paths
 from sessiond.store.files.appending import (
     ForeignHalfLine,
     WriteOutcome,
@@ -26,8 +28,9 @@ from sessiond.store.files.appending import (
 )
 from sessiond.store.files.descriptors import Descriptors
 from sessiond.store.files.folders import move_to_free_name, sync_folder
-from sessiond.store.files.known_file import KNOWN_TAIL_BYTES, KnownFile
+from sessiond.store.files.known_file import KNOWN_TAIL_BYTES, WRITE_FLAGS, KnownFile
 from sessiond.store.files.log_ids import COVER_AT_ONCE, LogId
+from sessiond.store.files.packing import remove_packed, unpacked_copy
 from sessiond.store.files.replacing import (
     keep_beside,
     link_beside,
@@ -36,6 +39,11 @@ from sessiond.store.files.replacing import (
     replace_file,
 )
 from sessiond.store.files.syscalls import Syscalls
+
+if TYPE_CHECKING:
+    from sessiond.store.files.seekable import SeekTable
+
+log = logging.getLogger(__name__)
 
 _ATTEMPTS: Final = 8
 """Number of attempts to append lines that a write of another program separates or joins to its own line."""
@@ -54,6 +62,7 @@ class LogFile(KnownFile):
         writable: bool = True,
         sync_has_failed: bool = False,
         descriptors: Descriptors | None = None,
+        table: "SeekTable | None" = None,
     ) -> None:
         super().__init__(
             path,
@@ -63,6 +72,7 @@ class LogFile(KnownFile):
             writable=writable,
             sync_has_failed=sync_has_failed,
             descriptors=descriptors,
+            table=table,
         )
         self._blanked: list[WrittenPiece] = []
         self.waits_for_half_lines = True
@@ -86,8 +96,7 @@ class LogFile(KnownFile):
             return self._put(data)
 
     def _put(self, data: bytes) -> WriteOutcome:
-        if self._lost_right:
-            self.regain()
+        self._prepare()
         expected = self.size + len(data)
         for _ in range(_ATTEMPTS):
             start, tail = self._known_end()
@@ -119,6 +128,10 @@ class LogFile(KnownFile):
         0005).
         """
         with self._held:
+            if self._table is not None:
+                self._unpack(self._table)
+                self._all_synced()
+                return
             end = self._size_under_our_name()
             self._replace(patched(self._fd, self.path, unsynced, end), end)
             sync_folder(self.path.parent, self._calls)
@@ -163,8 +176,7 @@ class LogFile(KnownFile):
             return self._quarantine(start, size, seq)
 
     def _quarantine(self, start: int, size: int, seq: int) -> Path:
-        if self._lost_right:
-            self.regain()
+        self._prepare()
         self._refuse_growth(size)
         where = self._keep_beside(f"torn-{seq}", start)
         try:
@@ -186,6 +198,7 @@ class LogFile(KnownFile):
             The error that leaves the new name not durable, although the new lines are in place, or None.
         """
         with self._held:
+            self._prepare()
             self._refuse_growth(size)
             self._link_beside(f"v{version}.bak")
             same_log = same_log and self._is_recorded_log()
@@ -204,6 +217,7 @@ class LogFile(KnownFile):
     def overwrite(self, offset: int, former: bytes, new: bytes) -> None:
         """Overwrite `former` at `offset` with `new`, which has the same length; synced."""
         with self._held:
+            self._prepare()
             self.present()
             if len(former) != len(new) or self.read(offset, offset + len(former)) != former:
                 raise self.distrust()
@@ -215,6 +229,40 @@ class LogFile(KnownFile):
             if self.log_id is not None:
                 self.log_id.begin_again(self._fd, self.size, same_log=same_log)
             self._calls.fdatasync(self._fd)
+
+    def unpack(self) -> None:
+        """Replace a packed file by the plain one. Does nothing for a plain file."""
+        with self._held:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Open the file for writing if it was opened for reading, and replace a packed file by the plain one."""
+        if self._lost_right:
+            self.regain()
+        if self._table is not None:
+            self.present()
+            self._unpack(self._table)
+
+    def _unpack(self, table: "SeekTable") -> None:
+        packed, plain = self.path, self.path.with_name(paths.plain_name(self.path.name))
+        made = self._descriptors.open(lambda: unpacked_copy(packed, self._fd, table, plain, self._calls))
+        try:
+            with self._unpacking:
+                os.dup2(made, self._fd, inheritable=False)
+                self._table = None
+                self.path, self.ref = plain, str(plain)
+        finally:
+            os.close(made)
+        if self.log_id is not None:
+            self.log_id.table = None
+        self._note_change()
+        self._flags = WRITE_FLAGS
+        try:
+            remove_packed(packed, table, self._calls)
+        except OSError as error:
+            log.warning(
+                "%s remains beside the plain file, until the session is opened again: %s", packed, error
+            )
 
     def _is_recorded_log(self) -> bool:
         """Return whether the file still has the bytes that its log id covers, after all bytes have been covered."""
@@ -304,8 +352,9 @@ class LogFile(KnownFile):
         self._note_change()
 
     def _move_to_other_disk(self, target: Path, present: int) -> None:
+        size = present if self._table is None else os.fstat(self._fd).st_size
         move_to_other_disk(
-            self.path, self._fd, target, present, self._calls, check=lambda: self._refuse_growth(present)
+            self.path, self._fd, target, size, self._calls, check=lambda: self._refuse_growth(present)
         )
         self._note_change()
 

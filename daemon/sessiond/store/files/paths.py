@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from itertools import count
 
 SUFFIX = ".jsonl"
+PACKED_SUFFIX = f"{SUFFIX}.zst"
+"""The end of the name of a packed log: the name of the plain file with `.zst` behind it (`packing`)."""
+_PACKED = re.compile(rf".+{re.escape(SUFFIX)}\.(zst|packed)(\.[0-9]+)?", re.DOTALL)
 EXPORTS = "exports"
 """The default folder for exports. It is inside the data folder, but its files do not belong to the store."""
 
@@ -37,10 +40,26 @@ def timestamp_in_names(timestamp: str) -> str:
 
 def session_id_of(name: str) -> str | None:
     """Return the id in a file name; None for a file that is no log. A name without a timestamp is only the id."""
+    name = plain_name(name)
     if not name.endswith(SUFFIX) or name.startswith("."):
         return None
     stem = name.removesuffix(SUFFIX)
     return stem.partition("_")[2] or stem
+
+
+def is_packed(name: str) -> bool:
+    """Return whether a file of this name is a packed log: a session, one in the trash, or one kept beside its log."""
+    return name.endswith(PACKED_SUFFIX) or _PACKED.fullmatch(name) is not None
+
+
+def plain_name(name: str) -> str:
+    """Return the name, or the path, that a log has or gets when it is not packed."""
+    return name.removesuffix(".zst") if name.endswith(PACKED_SUFFIX) else name
+
+
+def other_name(name: str) -> str:
+    """Return the name, or the path, of a plain log when it is packed, and of a packed log when it is plain."""
+    return plain_name(name) if name.endswith(PACKED_SUFFIX) else f"{name}.zst"
 
 
 def is_new_id(session_id: str) -> bool:

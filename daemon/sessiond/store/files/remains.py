@@ -9,7 +9,7 @@ from pathlib import Path
 from sessiond.store.files import paths
 from sessiond.store.files.syscalls import refusals_of
 
-_SUFFIX = re.compile(r"(torn-[0-9]+|v[0-9]+\.bak)(\.[0-9]+)?")
+_SUFFIX = re.compile(r"(torn-[0-9]+|v[0-9]+\.bak|packed)(\.[0-9]+)?")
 _BESIDE = f"{paths.SUFFIX}."  # a log's own name ends with its suffix
 
 
@@ -22,17 +22,17 @@ def remains(trash: Path, *roots: Path) -> list[str]:
             for folder in _entries(root)
             if folder.is_dir(follow_symlinks=False)
             for file in _entries(folder)
-            if _BESIDE in file.name
+            if _BESIDE in file.name and paths.session_id_of(file.name) is None
         )
         return [file.path for file in (*_entries(trash), *beside) if file.is_file(follow_symlinks=False)]
 
 
 def remains_of(origin: Path) -> Iterator[str]:
     """Yield the files beside the former place of a log. If a log is there now, they may be its own: yield none."""
-    if os.path.lexists(origin):
+    if os.path.lexists(origin) or os.path.lexists(paths.other_name(str(origin))):
         return
     with suppress(OSError), os.scandir(origin.parent) as entries:
-        before = f"{origin.name}."
+        before = f"{paths.plain_name(origin.name)}."
         for entry in entries:
             if entry.name.startswith(before) and _SUFFIX.fullmatch(entry.name[len(before) :]):
                 yield entry.path

@@ -6,14 +6,17 @@ pool of threads that all logs share.
 
 import asyncio
 import os
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
+from weakref import WeakSet
 
 from sessiond.store.base import Log
 from sessiond.store.blobs import BlobSource
@@ -22,7 +25,6 @@ from sessiond.store.files import paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root, stamp_of
 from sessiond.store.files.descriptors import Descriptors
-from sessiond.store.files.file_bytes import ends_of, slices
 from sessiond.store.files.finding import logs_in, open_regular, read_ends, resolved
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.known_file import MAY_NOT_WRITE, WRITE_FLAGS
@@ -31,6 +33,7 @@ from sessiond.store.files.log_ids import LogIds
 from sessiond.store.files.log_names import LogNames
 from sessiond.store.files.logfile import LogFile
 from sessiond.store.files.open_indexes import OpenIndexes
+from sessiond.store.files.packing import Replaced, content_of, ends_of, pack, settle, size_of, table_of
 from sessiond.store.files.remains import remains
 from sessiond.store.files.space import free_bytes
 from sessiond.store.files.syscalls import Syscalls, refusal, refusals_of
@@ -47,9 +50,10 @@ from sessiond.store.files.trash import (
 )
 from sessiond.store.files.watch import FolderWatch
 from sessiond.store.files.workers import Workers
-from sessiond.store.records import UNKNOWN, AddedLog, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.records import UNKNOWN, AddedLog, Packed, Stored, Trashed, TrashNote, TrashPlace
 from sessiond.store.sole_daemon import SoleDaemon
 
+LATE_SECONDS: Final = 1.0
 _THREADS = 8  # for all calls but those of the group commit, which has threads of its own
 
 _T = TypeVar("_T")
@@ -67,6 +71,7 @@ class FileStore(TerminalFiles, SoleDaemon):
         state: The folder of the state (`terminal-sessions/`, `terminal-holds/`, log ids).
         roots: Folders of other programs. Their logs are listed and opened in place, and nothing is created there.
         calls: The system calls that access the disk.
+        late_seconds: How long after a log was packed the plain file is watched, to which another program may append.
         descriptors: Limits how many session files have a descriptor at a time.
     """
 
@@ -77,9 +82,11 @@ class FileStore(TerminalFiles, SoleDaemon):
         *,
         roots: Iterable[str] = (),
         calls: Syscalls | None = None,
+        late_seconds: float = LATE_SECONDS,
         descriptors: Descriptors | None = None,
     ) -> None:
         data = Path(os.path.realpath(data))  # so that a path named by a user can be compared with it
+        self._late_seconds = late_seconds
         self._folders = (data, Path(os.path.realpath(state)))
         self._exports = data / paths.EXPORTS
         self._sessions = data / "sessions"
@@ -99,6 +106,10 @@ class FileStore(TerminalFiles, SoleDaemon):
         super().__init__(state, pool, calls or Syscalls())
         self._workers = Workers()
         self._being_created: set[str] = set()
+        self._open_files: WeakSet[LogFile] = WeakSet()
+        self._opening: Counter[Path] = Counter()  # the plain names of the logs that are being opened
+        self._packing: set[Path] = set()  # the plain files that are being packed and were not opened since
+        self._replacing = threading.Lock()  # of these three
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
     def keeps(self, ref: str) -> bool:
@@ -202,27 +213,81 @@ class FileStore(TerminalFiles, SoleDaemon):
 
     def scan(self, ref: str, start: int = 0) -> Iterator[bytes]:
         """Yield the bytes of a file from `start` to the size that it has when it is opened."""
-        with self._opened_for_reading(ref) as fd:
-            yield from slices(fd, start, os.fstat(fd).st_size)
+        with self._opened_for_reading(ref) as (path, fd):
+            yield from content_of(path, fd, start)
 
     def read_ends(self, ref: str, first: int, last: int) -> tuple[bytes, bytes]:
         """Return the first and the last bytes of a file."""
         try:
             return read_ends(ref, first, last)
         except OSError:  # rare: a relative path, a link, no descriptor left
-            with self._opened_for_reading(ref) as fd:
-                return ends_of(fd, first, last)
+            with self._opened_for_reading(ref) as (path, fd):
+                return ends_of(path, fd, first, last)
+
+    def measured(self, stored: Stored) -> Stored:
+        """Return the record of a log with the size of the log, if that is not the size of its file."""
+        if not paths.is_packed(stored.ref):
+            return stored
+        with self._opened_for_reading(stored.ref) as (path, fd):
+            return stored._replace(size=size_of(path, fd))
 
     @contextmanager
-    def _opened_for_reading(self, ref: str) -> Iterator[int]:
+    def _opened_for_reading(self, ref: str) -> Iterator[tuple[Path, int]]:
         # A ref from a census is not a link. Resolving thousands of paths takes long.
         path = Path(ref) if ref.startswith("/") and not os.path.islink(ref) else resolved(ref)  # noqa: PTH114
         with refusals_of(path):
-            fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
             try:
-                yield fd
+                fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
+            except LogNotFound:
+                path = resolved(ref)  # it may have been packed or unpacked since it was listed
+                fd = self._descriptors.open(lambda: open_regular(path, ref, os.O_RDONLY))
+            try:
+                yield path, fd
             finally:
                 os.close(fd)
+
+    async def pack(self, ref: str) -> Packed | None:
+        """Pack the file of a log that is not open. See `base.Store.pack`."""
+        path = Path(ref)
+        if path.parent.parent != self._sessions or paths.is_packed(path.name):
+            return None
+        replaced = await self._in_pool(partial(self._pack, path))
+        if replaced is None:
+            return None
+        try:
+            await asyncio.sleep(self._late_seconds)
+        finally:
+            is_packed = await asyncio.shield(self._in_pool(partial(self._finish_packing, replaced)))
+        return Packed(str(replaced.packed), replaced.size, replaced.packed_size) if is_packed else None
+
+    def _pack(self, path: Path) -> Replaced | None:
+        with self._replacing:
+            if path in self._packing or self._is_in_use(path):
+                return None
+            self._packing.add(path)
+        try:
+            with refusals_of(path):
+                return pack(path, self._calls, partial(self._remove_unless_used, path))
+        finally:
+            with self._replacing:
+                self._packing.discard(path)
+
+    def _finish_packing(self, replaced: Replaced) -> bool:
+        with refusals_of(replaced.path):
+            return replaced.finish(self._calls)
+
+    def _remove_unless_used(self, path: Path) -> bool:
+        """Remove the plain file of a log that was packed. Return False if the log was opened since that began."""
+        with self._replacing:
+            if path not in self._packing or self._is_in_use(path):
+                return False
+            path.unlink()
+            return True
+
+    def _is_in_use(self, path: Path) -> bool:
+        return path in self._opening or any(
+            file.path == path and not file.is_closed for file in list(self._open_files)
+        )
 
     async def trash(self, log: Log, reason: str, about: TrashNote = UNKNOWN) -> TrashPlace:
         """Move the file of a log to the trash, with a note beside it, and close the log."""
@@ -405,6 +470,37 @@ class FileStore(TerminalFiles, SoleDaemon):
         return self._open_path(resolved(ref), ref)
 
     def _open_path(self, path: Path, ref: str) -> "_Opened":
+        if not self.keeps(str(path)):
+            if paths.is_packed(path.name):
+                raise LogNotFound(ref)
+            return self._open_file(path, ref)
+        plain = Path(paths.plain_name(str(path)))
+        with self._being_opened(plain) as is_being_packed, refusals_of(plain):
+            packed = Path(paths.other_name(str(plain)))
+            if not os.path.lexists(packed):
+                return self._open_file(plain, ref)
+            if not os.path.lexists(plain):
+                return self._open_file(packed, ref)
+            if not is_being_packed:
+                settle(plain, self._calls)
+            return self._open_file(plain, ref)
+
+    @contextmanager
+    def _being_opened(self, plain: Path) -> Iterator[bool]:
+        """Keep the plain file of a log from being removed during the block. Yields whether the log is being packed."""
+        with self._replacing:
+            self._opening[plain] += 1
+            is_being_packed = plain in self._packing
+            self._packing.discard(plain)  # what is packed now is not used
+        try:
+            yield is_being_packed
+        finally:
+            with self._replacing:
+                self._opening[plain] -= 1
+                if not self._opening[plain]:
+                    del self._opening[plain]
+
+    def _open_file(self, path: Path, ref: str) -> "_Opened":
         with refusals_of(path):
             try:
                 fd = self._descriptors.open(lambda: open_regular(path, ref, WRITE_FLAGS))
@@ -419,15 +515,19 @@ class FileStore(TerminalFiles, SoleDaemon):
     def _log_file(self, path: Path, fd: int, *, writable: bool = True, synced: bool = True) -> LogFile:
         """Return the log of a descriptor, and start counting the descriptor."""
         try:
-            return LogFile(
+            table = table_of(path, fd)
+            opened = LogFile(
                 path,
                 fd,
                 self._calls,
-                self._log_ids.identify(paths.session_id_of(path.name) or str(path), fd),
+                self._log_ids.identify(paths.session_id_of(path.name) or str(path), fd, table),
                 writable=writable,
                 sync_has_failed=not synced,
                 descriptors=self._descriptors,
+                table=table,
             )
+            self._open_files.add(opened)
+            return opened
         except BaseException:
             os.close(fd)
             raise

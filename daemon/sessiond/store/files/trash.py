@@ -27,7 +27,7 @@ from sessiond.store.files.remains import remains_of
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.records import Trashed, TrashNote
 
-_NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.[0-9]+)?")
+_NAME: Final = re.compile(rf".+{re.escape(paths.SUFFIX)}(\.zst)?(\.[0-9]+)?")
 """The name of a log in the trash. A second log of a name has a number."""
 _TRASH_ID: Final = re.compile(r"[0-9a-f]{32}")
 NOTE: Final = "note.json"

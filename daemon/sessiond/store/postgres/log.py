@@ -237,6 +237,9 @@ class PostgresLog:
         if self.draft:
             await self._sessions.promote(self)
 
+    async def unpack(self) -> None:
+        """Do nothing: the log is never packed."""
+
     async def move(self, cwd: str) -> None:
         """Wait for the queued batches. A session of the database is in no folder."""
         await self._until_idle()

@@ -31,7 +31,7 @@ from sessiond.store.postgres.queries import query
 from sessiond.store.postgres.requests import Connection, DatabaseRequests
 from sessiond.store.postgres.sessions import OpenDatabaseSessions
 from sessiond.store.postgres.writer import GroupWriter
-from sessiond.store.records import UNKNOWN, AddedLog, Stored, Trashed, TrashNote, TrashPlace
+from sessiond.store.records import UNKNOWN, AddedLog, Packed, Stored, Trashed, TrashNote, TrashPlace
 
 
 class PostgresStore(TerminalFiles):
@@ -203,6 +203,14 @@ class PostgresStore(TerminalFiles):
     def lists(self, ref: str) -> bool:
         """Return whether a ref is the id of a session."""
         return "/" not in ref
+
+    def measured(self, stored: Stored) -> Stored:
+        """Return the record itself."""
+        return stored
+
+    async def pack(self, ref: str) -> Packed | None:
+        """Return None: the database compresses long lines itself."""
+        return None
 
     def read_ends(self, ref: str, first: int, last: int) -> tuple[bytes, bytes]:
         """Return the first and the last bytes of a session, from the database."""
