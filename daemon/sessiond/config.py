@@ -115,16 +115,18 @@ class RootsConfig:
 
 @dataclass(frozen=True)
 class RetentionConfig:
-    """`[keep]`: which sessions the daemon moves to the trash automatically, and when it purges the trash.
+    """`[keep]`: which sessions the daemon moves to the trash or packs automatically, and when it purges the trash.
 
     `max_age`: seconds since the last write to a session, None: forever; `max_sessions`: number of sessions that stay,
     0: all; `tags`: only sessions with one of these; `trash_max_age`: seconds in the trash, None for forever.
+    `pack_after`: seconds after which the file of a session that nobody uses is packed, None: never.
     """
 
     max_age: float | None = None
     max_sessions: int = 0
     tags: tuple[str, ...] = ()
     trash_max_age: float | None = None
+    pack_after: float | None = 14 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -336,6 +338,7 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
             "max_sessions": values.sessions,
             "tags": values.words,
             "trash_max_age": values.duration,
+            "pack_after": values.duration,
         },
     ),
     "agents": (

@@ -18,6 +18,7 @@ from sessiond.hub.lineage import Lineage
 from sessiond.hub.moves import SessionMoves
 from sessiond.hub.native.service import NativeSessions
 from sessiond.hub.new_sessions import NewSessions
+from sessiond.hub.packing import Packing
 from sessiond.hub.prompt_history.history import PromptHistory
 from sessiond.hub.redaction.text_redaction import TextRedaction
 from sessiond.hub.repairs import LogRepairs
@@ -126,6 +127,7 @@ class Hub:
         self.add_list_observer(self.index.updater)
         self.upkeep = Upkeep(files, self.sessions, self._observers, self.disk_space, self.terminals)
         self.repairs = LogRepairs(files, self.sessions)
+        self.packing = Packing(files, self.sessions, lambda: self.exchange.is_importing)
 
     # --- parts that most daemons do not need, created at their first use ----------------------------------
 

@@ -43,6 +43,7 @@ from sessiond.store.errors import StorageFailed
 SWEEP_SECONDS: Final = 1.0
 SCRUB_START_SECONDS: Final = 300.0
 KEEP_START_SECONDS: Final = 60.0
+PACK_START_SECONDS: Final = 300.0
 KEEP_SECONDS: Final = 3600.0
 """Interval between two runs of the retention policy."""
 LAST_ANSWERS_SECONDS: Final = 2.0
@@ -112,6 +113,7 @@ class Server:
         self.lasting.begin("index", hub.index.updater.run)
         self.lasting.begin("watch", hub.upkeep.follow_files)
         self.lasting.begin("following", lambda: hub.following.run(self._followed))
+        self._packing = self.lasting.begin("packing", self._pack)
         self._keeping = self.lasting.begin("retention", self._keep)
         self.lasting.begin("scrub", self._scrub)
 
@@ -248,6 +250,8 @@ class Server:
         if config.keep != before.keep:
             self._keeping.cancel()
             self._keeping = self.lasting.begin("retention", self._keep)
+            self._packing.cancel()
+            self._packing = self.lasting.begin("packing", self._pack)
         roots, tcp = before.roots != config.roots, before.listen.tcp != config.listen.tcp
         store = before.store != config.store
         return ["roots"] * roots + ["listen.tcp"] * tcp + ["store"] * store
@@ -377,6 +381,20 @@ class Server:
                         await self.hub.trash_requests.purge_old(retention.trash_max_age)
                 except StorageFailed as error:
                     log.warning("Cannot apply the retention policy: %s", error)
+                await asyncio.sleep(KEEP_SECONDS)
+
+    async def _pack(self) -> None:
+        """Pack the sessions that nobody has used for `[keep] pack_after`, regularly."""
+        pack_after = self.config.keep.pack_after
+        if pack_after is None:
+            return
+        await asyncio.sleep(PACK_START_SECONDS)
+        with contextlib.suppress(Draining):
+            while True:
+                try:
+                    await self.hub.packing.pack_unused(pack_after, in_background=True)
+                except StorageFailed as error:
+                    log.warning("Cannot pack unused sessions: %s", error)
                 await asyncio.sleep(KEEP_SECONDS)
 
     async def _clean_up(self, policy: Policy) -> None:

@@ -432,10 +432,17 @@ class Store(Protocol):
         Safe on any thread. Raises `LogNotFound`, `StorageFailed`.
         """
 
-    async def pack(self, ref: str) -> Packed | None:
+    def may_pack(self, ref: str) -> bool:
+        """Return whether `pack` may pack the log at a ref: its file is plain and in a folder of this store."""
+
+    async def pack(self, ref: str, *, unused_since_ns: int | None = None) -> Packed | None:
         """Store the lines of a log that is not open compressed, as long as nothing is appended to it.
 
         The log keeps its id, and everything that reads it works as before. The next append restores it first.
+
+        Args:
+            ref: The ref of the log.
+            unused_since_ns: Only if the log is not known to have been open since this time, in nanoseconds since 1970.
 
         Returns:
             The packed log, which has another ref; None if it stays as it is: it is open, was used meanwhile, is packed

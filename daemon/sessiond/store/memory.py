@@ -133,7 +133,11 @@ class MemoryStore(SoleDaemon):
         """Return the record itself."""
         return stored
 
-    async def pack(self, ref: str) -> Packed | None:
+    def may_pack(self, ref: str) -> bool:
+        """Return False."""
+        return False
+
+    async def pack(self, ref: str, *, unused_since_ns: int | None = None) -> Packed | None:
         """Return None: what is in memory is not packed."""
         return None
 

@@ -17,6 +17,15 @@ def check_writers(scope: Scope, files: set[str]) -> Iterator[None]:
         yield
 
 
+def files_open_elsewhere() -> set[str]:
+    """Return the session files that processes of this user other than this one have open for writing."""
+    found: set[str] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) != os.getpid():
+            found |= _written_by(process)
+    return found
+
+
 def _written_by(process: Path) -> set[str]:
     found: set[str] = set()
     try:

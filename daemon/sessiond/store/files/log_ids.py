@@ -111,6 +111,11 @@ class LogIds:
         covered = Covered() if size > COVER_AT_ONCE else _covered(content, Covered(), size)
         return LogId(self, name, key, uuid.uuid4().bytes, covered, is_behind=covered.size < size, table=table)
 
+    def used_ns(self, name: str, fd: int) -> int:
+        """Return the time at which the record of a plain log was written last, in nanoseconds; 0 without a record."""
+        known = self._known(_key(name, _Content(fd, None)))
+        return 0 if known is None else known.used_ns
+
     def known(self) -> set[str] | None:
         """Return the ids of all logs that have a record; None if the records were not needed."""
         with self._lock:

@@ -52,6 +52,11 @@ def is_packed(name: str) -> bool:
     return name.endswith(PACKED_SUFFIX) or _PACKED.fullmatch(name) is not None
 
 
+def is_plain(name: str) -> bool:
+    """Return whether a file of this name is a log that is not packed."""
+    return name.endswith(SUFFIX) and not name.startswith(".")
+
+
 def plain_name(name: str) -> str:
     """Return the name, or the path, that a log has or gets when it is not packed."""
     return name.removesuffix(".zst") if name.endswith(PACKED_SUFFIX) else name

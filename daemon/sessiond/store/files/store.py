@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,6 +110,8 @@ class FileStore(TerminalFiles, SoleDaemon):
         self._opening: Counter[Path] = Counter()  # the plain names of the logs that are being opened
         self._packing: set[Path] = set()  # the plain files that are being packed and were not opened since
         self._replacing = threading.Lock()  # of these three
+        self._packings: set[asyncio.Future[Packed | None]] = set()
+        self._closing = asyncio.Event()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
     def keeps(self, ref: str) -> bool:
@@ -246,21 +248,35 @@ class FileStore(TerminalFiles, SoleDaemon):
             finally:
                 os.close(fd)
 
-    async def pack(self, ref: str) -> Packed | None:
+    def may_pack(self, ref: str) -> bool:
+        """Return whether a path is that of a plain file in a folder of `sessions/`."""
+        path = Path(ref)
+        return path.parent.parent == self._sessions and paths.is_plain(path.name)
+
+    async def pack(self, ref: str, *, unused_since_ns: int | None = None) -> Packed | None:
         """Pack the file of a log that is not open. See `base.Store.pack`."""
         path = Path(ref)
-        if path.parent.parent != self._sessions or paths.is_packed(path.name):
+        if not self.may_pack(ref):
             return None
-        replaced = await self._in_pool(partial(self._pack, path))
+        packing = asyncio.ensure_future(self._pack_and_watch(path, unused_since_ns))
+        self._packings.add(packing)
+        packing.add_done_callback(self._packings.discard)
+        return await asyncio.shield(packing)
+
+    async def _pack_and_watch(self, path: Path, unused_since_ns: int | None) -> Packed | None:
+        """Pack a file, and put it back if a program that had it open appends to it shortly afterwards."""
+        replaced = await self._in_pool(partial(self._pack, path, unused_since_ns))
         if replaced is None:
             return None
-        try:
-            await asyncio.sleep(self._late_seconds)
-        finally:
-            is_packed = await asyncio.shield(self._in_pool(partial(self._finish_packing, replaced)))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._late_seconds):
+                await self._closing.wait()
+        is_packed = await self._in_pool(partial(self._finish_packing, replaced))
         return Packed(str(replaced.packed), replaced.size, replaced.packed_size) if is_packed else None
 
-    def _pack(self, path: Path) -> Replaced | None:
+    def _pack(self, path: Path, unused_since_ns: int | None) -> Replaced | None:
+        if unused_since_ns is not None and self._used_ns(path) > unused_since_ns:
+            return None
         with self._replacing:
             if path in self._packing or self._is_in_use(path):
                 return None
@@ -271,6 +287,15 @@ class FileStore(TerminalFiles, SoleDaemon):
         finally:
             with self._replacing:
                 self._packing.discard(path)
+
+    def _used_ns(self, path: Path) -> int:
+        """Return the time at which a log was opened or closed last, as far as it is recorded."""
+        with refusals_of(path):
+            fd = self._descriptors.open(lambda: open_regular(path, str(path), os.O_RDONLY))
+            try:
+                return self._log_ids.used_ns(paths.session_id_of(path.name) or str(path), fd)
+            finally:
+                os.close(fd)
 
     def _finish_packing(self, replaced: Replaced) -> bool:
         with refusals_of(replaced.path):
@@ -345,6 +370,8 @@ class FileStore(TerminalFiles, SoleDaemon):
 
     async def close(self) -> None:
         """Wait until the threads have ended, then mark the records of log ids as complete."""
+        self._closing.set()
+        await asyncio.gather(*self._packings, return_exceptions=True)
         await self._workers.close()
         await asyncio.to_thread(self._pool.shutdown)
         await asyncio.to_thread(self._close_records)

@@ -208,7 +208,11 @@ class PostgresStore(TerminalFiles):
         """Return the record itself."""
         return stored
 
-    async def pack(self, ref: str) -> Packed | None:
+    def may_pack(self, ref: str) -> bool:
+        """Return False."""
+        return False
+
+    async def pack(self, ref: str, *, unused_since_ns: int | None = None) -> Packed | None:
         """Return None: the database compresses long lines itself."""
         return None
 

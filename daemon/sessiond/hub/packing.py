@@ -1,0 +1,141 @@
+"""Packs the files of sessions that nobody has used for a while, in the background or on request.
+
+How a file is packed and read is the matter of the store (`store.files.packing`). This module chooses the sessions.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final
+
+from sessiond.hub.session.registry import OpenSessions
+from sessiond.store.base import Store
+from sessiond.store.errors import LogNotFound, StorageFailed, StorageFull
+from sessiond.store.records import Stored
+
+log = logging.getLogger(__name__)
+
+SMALLEST: Final = 16 * 1024
+"""Files with fewer bytes are not packed: they occupy hardly more on the disk than what they would become."""
+_TOGETHER: Final = 16
+"""Sessions that are packed together. Each has a few descriptors."""
+_BUSY_SECONDS: Final = 10.0
+"""Interval of the checks whether other work has ended."""
+_IDLE_SHARE: Final = 0.1
+"""The share of the time in which the background work runs."""
+_MAX_FAILED: Final = 20
+"""After this many refusals of the disk, the rest waits for the next time."""
+
+
+@dataclass(slots=True)
+class PackedTotals:
+    """What was packed: the number of sessions, the size of their lines, and that of their files now, in bytes.
+
+    `failed_count` is the number of sessions that the disk refused to pack.
+    """
+
+    session_count: int = 0
+    size_bytes: int = 0
+    packed_bytes: int = 0
+    failed_count: int = 0
+
+
+class Packing:
+    """Packs sessions of one store.
+
+    Args:
+        files: The store.
+        open_sessions: The open sessions, which are not packed.
+        is_busy: Returns whether the daemon has work that comes first.
+    """
+
+    def __init__(self, files: Store, open_sessions: OpenSessions, is_busy: Callable[[], bool]) -> None:
+        self._files = files
+        self._open = open_sessions
+        self._is_busy = is_busy
+        self._lock = asyncio.Lock()
+
+    async def candidates(self, unused_seconds: float) -> list[Stored]:
+        """Return the sessions that would be packed, the oldest first. Raises `StorageFailed`.
+
+        Args:
+            unused_seconds: How long nobody has changed them.
+        """
+        latest = time.time_ns() - round(unused_seconds * 1e9)
+        opened = {live.log.ref for live in self._open.all()}
+        found = [
+            stored
+            for stored in await self._files.list()
+            if stored.modified_ns <= latest
+            and stored.size >= SMALLEST
+            and not stored.draft
+            and stored.ref not in opened
+            and self._files.may_pack(stored.ref)
+        ]
+        return sorted(found, key=lambda stored: stored.modified_ns)
+
+    async def pack_unused(
+        self, unused_seconds: float, *, in_background: bool = False, only: Collection[str] | None = None
+    ) -> PackedTotals:
+        """Pack the sessions that were neither changed nor opened for some time. Raises `StorageFailed`.
+
+        Args:
+            unused_seconds: That time.
+            in_background: Whether to pause, so that other work comes first.
+            only: The refs of the sessions; None for all.
+        """
+        totals = PackedTotals()
+        async with self._lock:
+            chosen = [
+                stored
+                for stored in await self.candidates(unused_seconds)
+                if only is None or stored.ref in only
+            ]
+            since_ns = time.time_ns() - round(unused_seconds * 1e9)
+            for start in range(0, len(chosen), _TOGETHER):
+                while in_background and self._is_busy():  # noqa: ASYNC110 - nobody says when an import has ended
+                    await asyncio.sleep(_BUSY_SECONDS)
+                began = time.monotonic()
+                group = chosen[start : start + _TOGETHER]
+                written = await asyncio.to_thread(_written_by_others)
+                await asyncio.gather(
+                    *(self._pack(stored, since_ns, totals) for stored in group if stored.ref not in written)
+                )
+                if self._open.draining or totals.failed_count >= _MAX_FAILED:
+                    break
+                if in_background:
+                    await asyncio.sleep((time.monotonic() - began) * (1 / _IDLE_SHARE - 1))
+        if totals.session_count:
+            log.info(
+                "%d sessions of %d bytes were packed into %d bytes",
+                totals.session_count, totals.size_bytes, totals.packed_bytes,
+            )  # fmt: skip
+        return totals
+
+    async def _pack(self, stored: Stored, since_ns: int, totals: PackedTotals) -> None:
+        if self._open.draining or totals.failed_count >= _MAX_FAILED or self._open.at(stored.ref) is not None:
+            return
+        try:
+            packed = await self._files.pack(stored.ref, unused_since_ns=since_ns)
+        except LogNotFound:
+            return
+        except StorageFailed as error:
+            log.warning("session file %s is not packed: %s", stored.ref, error.reason)
+            totals.failed_count += _MAX_FAILED if isinstance(error, StorageFull) else 1
+            return
+        if packed is None:
+            return
+        totals.session_count += 1
+        totals.size_bytes += packed.size
+        totals.packed_bytes += packed.packed_size
+        self._open.log_moved(stored.ref)
+        self._open.log_moved(packed.ref)
+
+
+def _written_by_others() -> set[str]:
+    """Return the session files that other programs have open for writing, as far as the system tells it. Blocks."""
+    from sessiond.hub.doctor.writers import files_open_elsewhere  # few daemons need it soon after their start
+
+    return files_open_elsewhere()
