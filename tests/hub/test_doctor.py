@@ -25,6 +25,7 @@ from sessiond.protocol.findings import KINDS, finding
 from sessiond.session.tree.log_inspection import tree_of_log
 from sessiond.session.tree.problems import PROBLEMS
 from sessiond.setup import journal
+from sessiond.store.files.seekable import compressed
 from support import logs
 from support.daemons import Running, assistant, refusal, running, user
 from support.patience import BOUND
@@ -177,6 +178,64 @@ async def test_links_and_unknown_files_are_reported_and_unchanged(home: Path) ->
     found, fixed = await found_after(home, litter)
     assert kinds(found) == {"symbolicLink", "unknownFile", "hardLink"}
     assert not [reported for reported in fixed if reported.get("fixed")]
+
+
+def packed(path: Path) -> Path:
+    """Pack a session file as the store does, with its modification time."""
+    data, status = path.read_bytes(), path.stat()
+    with path.open("rb") as file:
+        parts = list(compressed(file.fileno(), len(data)))
+    made = path.with_name(f"{path.name}.zst")
+    made.write_bytes(b"".join(parts))
+    os.utime(made, ns=(status.st_atime_ns, status.st_mtime_ns))
+    return made
+
+
+async def test_a_packed_session_is_healthy(home: Path) -> None:
+    def pack(path: Path) -> None:
+        packed(path)
+        path.unlink()
+
+    found, _ = await found_after(home, pack)
+    assert kinds(found) == set()
+
+
+async def test_a_packed_session_that_was_cut_off_becomes_plain_with_the_lines_that_can_be_read(
+    home: Path,
+) -> None:
+    def cut(path: Path) -> None:
+        made = packed(path)
+        path.unlink()
+        made.write_bytes(made.read_bytes()[:-9])
+
+    found, fixed = await found_after(home, cut, again=False)
+    assert kinds(found) == {"damagedPackedFile"}
+    [done] = _of(fixed, "damagedPackedFile")
+    assert done["fixed"]
+    assert Path(done["keptPath"]).name.endswith(".jsonl.packed")
+    plain = Path(done["location"]["path"].removesuffix(".zst"))
+    assert plain.read_bytes().count(b"\n") == 3
+
+
+async def test_damaged_lines_of_a_packed_session_are_named_and_the_others_become_plain(home: Path) -> None:
+    def damage(path: Path) -> None:
+        made = packed(path)
+        path.unlink()
+        data = bytearray(made.read_bytes())
+        data[60] ^= 1
+        made.write_bytes(data)
+
+    found, fixed = await found_after(home, damage, again=False)
+    assert {"damagedPackedFile"} < kinds(found)
+    [done] = _of(fixed, "damagedPackedFile")
+    assert "lines 0 to 2" in done["message"]
+    assert done["fixed"]
+
+
+async def test_of_a_session_with_two_files_the_packed_one_is_removed_or_renamed(home: Path) -> None:
+    found, fixed = await found_after(home, lambda path: packed(path))
+    assert kinds(found) == {"doublePackedFile"}
+    assert [done["fixed"] for done in fixed] == [True]
 
 
 async def test_preserved_files_beside_a_session_are_reported_with_their_content(home: Path) -> None:

@@ -1,5 +1,6 @@
 """Repairs logs that are not open: trashes unanswered drafts and empty logs, quarantines torn lines."""
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -8,7 +9,7 @@ from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import LogReader
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.store.base import Store
-from sessiond.store.errors import LogNotFound
+from sessiond.store.errors import DamagedPackedLog, LogNotFound
 
 
 class LogRepairs:
@@ -55,6 +56,21 @@ class LogRepairs:
                 return await live.fix_tail()
             finally:
                 await live.close()
+
+    async def unpack_damaged(self, ref: str, save: Callable[[], object]) -> None:
+        """Unpack a damaged log that is not open. If it cannot be opened at all, call `save` in a thread instead."""
+        if not self._open.may_leave(ref):
+            return
+        async with self._open.leaving(ref):
+            try:
+                log = await self._files.open_ref(ref)
+            except DamagedPackedLog:
+                await asyncio.to_thread(save)
+                return
+            try:
+                await log.unpack()
+            finally:
+                await log.close()
 
     async def _trash_if(self, ref: str, may_go: Callable[[LogReader], bool], reason: str) -> str | None:
         if self._open.at(ref) is not None or not self._open.may_leave(ref):

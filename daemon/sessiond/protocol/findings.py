@@ -137,6 +137,18 @@ KINDS: Final[Mapping[str, Kind]] = {
         "A torn line or an original file is beside a session.",
         "View it: head -c 2000 {path}. If you do not need it, remove it.",
     ),
+    "damagedPackedFile": Kind(
+        "error",
+        "The packed file of a session is damaged or was cut off.",
+        f"{_FIX} makes a plain file of the lines that can be read, and keeps the packed one.",
+        "makes a plain file of the lines that can be read",
+    ),
+    "doublePackedFile": Kind(
+        "warning",
+        "A session has both a plain and a packed file. The plain one counts.",
+        f"{_FIX} removes the packed one if the plain one has all of it, and renames it otherwise.",
+        "removes or renames the packed one",
+    ),
     "staleTemporaryFile": Kind(
         "warning",
         "A daemon that was killed left a temporary file.",

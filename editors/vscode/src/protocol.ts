@@ -5779,6 +5779,10 @@ export type FindingKind =
   | "orphanedFile"
   /** A torn line or an original file is beside a session. */
   | "preservedFile"
+  /** The packed file of a session is damaged or was cut off. */
+  | "damagedPackedFile"
+  /** A session has both a plain and a packed file. The plain one counts. */
+  | "doublePackedFile"
   /** A daemon that was killed left a temporary file. */
   | "staleTemporaryFile"
   /** Another program has a session file open for writing. */

@@ -5,8 +5,10 @@ removed data is renamed or moved to the trash. Problems that need a decision of 
 """
 
 import asyncio
+import glob
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -34,6 +36,7 @@ from sessiond.store.base import Store
 from sessiond.store.blobs import PutBlob
 from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed
 from sessiond.store.files import paths
+from sessiond.store.files.packing import KEPT, save_damaged, settle
 from sessiond.store.files.syscalls import Syscalls
 from sessiond.store.files.trash import trash_other_file
 
@@ -185,6 +188,23 @@ class _Fixing:
     def _is_intact(self, name: str) -> bool:
         return digest_of(self._scope.blobs_folder / name) == name
 
+    async def unpack_damaged(self, found: LocatedFinding) -> str | None:
+        live = self._hub.sessions.at(found.path)
+        packed = Path(found.path)
+        if live is not None:
+            await live.log.unpack()
+        else:
+            await self._hub.repairs.unpack_damaged(found.path, partial(save_damaged, packed, self._calls))
+        kept = sorted(packed.parent.glob(f"{glob.escape(paths.plain_name(packed.name))}.{KEPT}*"))
+        return str(kept[-1]) if kept else None
+
+    async def settle_double(self, found: LocatedFinding) -> str | None:
+        plain = paths.plain_name(found.path)
+        if self._hub.sessions.at(plain) is not None:
+            raise _NotFixed("the session is open")
+        _unless_gone(await asyncio.to_thread(settle, Path(plain), self._calls))
+        return None
+
     async def quarantine_index(self, found: LocatedFinding) -> str | None:
         path = found.path
         if await asyncio.to_thread(damage_of, path) is None:
@@ -213,6 +233,8 @@ FIXES: Final[Mapping[str, Callable[[_Fixing, LocatedFinding], Awaitable[str | No
     "staleDraft": _Fixing.trash_draft,
     "insecurePermissions": _Fixing.close_to_others,
     "staleTemporaryFile": _Fixing.trash_temporary_file,
+    "damagedPackedFile": _Fixing.unpack_damaged,
+    "doublePackedFile": _Fixing.settle_double,
     "missingBlob": _Fixing.restore_blob,
     "damagedBlob": _Fixing.restore_blob,
     "damagedIndex": _Fixing.quarantine_index,

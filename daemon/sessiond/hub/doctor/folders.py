@@ -209,6 +209,8 @@ def _check_log_or_companion(scope: Scope, entry: _Entry) -> None:
             entry.path,
             severity="warning",
         )
+    elif entry.name.endswith(paths.PACKED_SUFFIX) and os.path.lexists(paths.plain_name(entry.path)):
+        scope.add("doublePackedFile", "its plain file is beside it", entry.path)
     elif entry.status.st_nlink > 1:
         scope.add("hardLink", f"it has {entry.status.st_nlink} names", entry.path)
 
@@ -216,6 +218,8 @@ def _check_log_or_companion(scope: Scope, entry: _Entry) -> None:
 def _report_companion(scope: Scope, entry: _Entry, log: Path) -> None:
     kind = "a torn tail" if ".torn-" in entry.name else "an original from before a rewrite"
     holds = f"{entry.status.st_size:,} bytes, {_lines_in(entry.path)} whole lines"
+    if paths.is_packed(entry.name):
+        kind, holds = "a packed file", f"{entry.status.st_size:,} bytes"
     if os.path.lexists(log):
         scope.add("preservedFile", f"it is {kind} of the session beside it: {holds}", entry.path)
     else:

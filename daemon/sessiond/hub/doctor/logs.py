@@ -3,7 +3,7 @@
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,9 @@ from sessiond.session.content import blobs
 from sessiond.session.tree.log_inspection import tree_of_log
 from sessiond.session.tree.problems import LineProblem
 from sessiond.session.tree.tree import Tree
-from sessiond.store.files import paths
+from sessiond.store.errors import DamagedPackedLog
+from sessiond.store.files.census import Root, id_of_log
+from sessiond.store.files.packing import table_of
 
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 _OVERLAP: Final = blobs.REFERENCE_BYTES
@@ -92,7 +94,7 @@ def all_logs(scope: Scope) -> Iterator[FileToExamine]:
 
 def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[FileToExamine]:
     """Yield the file at a path, or the session files in that folder and in its direct subfolders."""
-    folders = [path]
+    folders, root = [path], Root(path, own=own)
     try:
         status = os.lstat(path)
     except FileNotFoundError:
@@ -111,11 +113,12 @@ def _logs_at(scope: Scope, path: str, *, own: bool, draft: bool) -> Iterator[Fil
             if not own:  # the check of folders reports those of the data folder
                 scope.add("unreadable", f"it cannot be listed: {error.strerror}", folder)
             continue
+        all_names = {entry.name for entry in names}
         for entry in names:
             if entry.is_dir(follow_symlinks=False):
                 if folder == path:
                     folders.append(entry.path)
-            elif paths.session_id_of(entry.name) is not None and entry.is_file(follow_symlinks=False):
+            elif id_of_log(entry.name, all_names, root) is not None and entry.is_file(follow_symlinks=False):
                 with suppress(FileNotFoundError):
                     yield FileToExamine(entry.path, entry.stat(follow_symlinks=False).st_size, own, draft)
 
@@ -129,14 +132,10 @@ def _check_log(scope: Scope, log: FileToExamine, found: Logs) -> None:
         scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
         return
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            scope.add("unknownFile", "it is not a file", log.path, severity="warning")
-            return
-        program = foreign_program_of(lambda size: os.pread(descriptor, size, 0))
-        if program is not None:
-            _report_foreign(scope, log, program)
-            return
-        tree, named = _settled(descriptor)
+        examined = _examined(scope, log, descriptor)
+    except DamagedPackedLog as error:
+        scope.add("damagedPackedFile", error.reason, log.path)
+        return
     except OSError as error:
         scope.add("unreadable", f"it cannot be read: {error.strerror}", log.path)
         return
@@ -145,6 +144,9 @@ def _check_log(scope: Scope, log: FileToExamine, found: Logs) -> None:
         return
     finally:
         os.close(descriptor)
+    if examined is None:
+        return
+    tree, named = examined
     _report_problems(scope, log, tree)
     _report_age(scope, log, tree)
     if log.own and not os.access(log.path, os.W_OK):
@@ -156,6 +158,24 @@ def _check_log(scope: Scope, log: FileToExamine, found: Logs) -> None:
         found.by_id.setdefault(tree.header.id, []).append(log.path)
 
 
+def _examined(scope: Scope, log: FileToExamine, descriptor: int) -> tuple[Tree, set[str]] | None:
+    """Return the tree of a file and the blobs that it references; None if it is no session, which is reported."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        scope.add("unknownFile", "it is not a file", log.path, severity="warning")
+        return None
+    table = table_of(log.path, descriptor)
+    if table is not None:
+        examined = _read(table.size, lambda start, end: table.read(descriptor, start, end))
+        for damage in table.damages:
+            scope.add("damagedPackedFile", str(damage), log.path)
+        return examined
+    program = foreign_program_of(lambda size: os.pread(descriptor, size, 0))
+    if program is not None:
+        _report_foreign(scope, log, program)
+        return None
+    return _settled(descriptor)
+
+
 def _report_foreign(scope: Scope, log: FileToExamine, program: ForeignProgram) -> None:
     scope.add("foreignDialect", f"it is a session file of another program ({program.name})", log.path)
 
@@ -164,7 +184,7 @@ def _settled(descriptor: int) -> tuple[Tree, set[str]]:
     """Return the tree of a file and the blobs that it references. A torn line is ignored while the file is written."""
     for _ in range(_TRIES):
         before = os.fstat(descriptor)
-        tree, named = _read(descriptor, before.st_size)
+        tree, named = _read(before.st_size, lambda start, end: os.pread(descriptor, end - start, start))
         if not tree.tail:
             return tree, named
         time.sleep(_SETTLE_SECONDS)
@@ -175,13 +195,13 @@ def _settled(descriptor: int) -> tuple[Tree, set[str]]:
     return tree, named
 
 
-def _read(descriptor: int, size: int) -> tuple[Tree, set[str]]:
+def _read(size: int, read_bytes: Callable[[int, int], bytes]) -> tuple[Tree, set[str]]:
     named: set[str] = set()
     before = b""
 
     def read(start: int, end: int) -> bytes:
         nonlocal before
-        data = os.pread(descriptor, end - start, start)
+        data = read_bytes(start, end)
         before = before[-_OVERLAP:] + data
         named.update(blobs.referenced_hashes(before))
         return data

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sessiond.hub.doctor.scope import Scope
+from sessiond.store.files import paths
 
 
 def check_writers(scope: Scope, files: set[str]) -> Iterator[None]:
@@ -31,7 +32,7 @@ def _written_by(process: Path) -> set[str]:
     try:
         for descriptor in os.listdir(process / "fd"):  # noqa: PTH208
             path = os.readlink(process / "fd" / descriptor)  # noqa: PTH115
-            if path.endswith(".jsonl") and _may_write(process / "fdinfo" / descriptor):
+            if path.endswith(paths.SUFFIX) and _may_write(process / "fdinfo" / descriptor):
                 found.add(path)
     except OSError:
         return found  # the process has ended or belongs to another user

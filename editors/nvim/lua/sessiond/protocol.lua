@@ -3166,6 +3166,8 @@
 ---| "staleDraft" # A draft session is older than the maximum age of drafts.
 ---| "orphanedFile" # A torn line or an original file is beside a session that no longer exists.
 ---| "preservedFile" # A torn line or an original file is beside a session.
+---| "damagedPackedFile" # The packed file of a session is damaged or was cut off.
+---| "doublePackedFile" # A session has both a plain and a packed file. The plain one counts.
 ---| "staleTemporaryFile" # A daemon that was killed left a temporary file.
 ---| "openElsewhere" # Another program has a session file open for writing.
 ---| "writeBlocked" # An open session accepts no appends at present.
