@@ -70,6 +70,8 @@ async def test_an_unused_session_is_packed_and_is_the_same_session(tmp_path: Pat
         path = await a_session(peer, cwd)
         before = await listed(peer, cwd)
         found = await peer.call("session/search", query="walnut17")
+        sizes = {share["key"]: share["sizeBytes"] for share in (await peer.call("storage/report"))["kinds"]}
+        assert sizes["sessions"] == path.stat().st_size
         tree = await peer.call("session/tree", sessionId="session-old")
         context = await peer.call("session/context", sessionId="session-old")
         await peer.call("session/close", sessionId="session-old")
@@ -80,6 +82,8 @@ async def test_an_unused_session_is_packed_and_is_the_same_session(tmp_path: Pat
         assert pyzstd.decompress(packed.read_bytes()) == lines
         assert packed.stat().st_size < len(lines) / 4
         assert await listed(peer, cwd) == before | {"path": str(packed)}
+        sizes = {share["key"]: share["sizeBytes"] for share in (await peer.call("storage/report"))["kinds"]}
+        assert sizes["sessions"] == packed.stat().st_size
         hits = (await peer.call("session/search", query="walnut17"))["hits"]
         assert [hit["entryId"] for hit in hits] == [hit["entryId"] for hit in found["hits"]]
         for name in (str(packed), str(path)):

@@ -87,7 +87,8 @@ def columns_of(facts: LogFacts) -> list[object]:
             b"",
             b"[]",
         ]
-    return [*file_columns, *listing_columns(session).values(), facts.off_path]
+    listed = listing_columns(session) | {"size": stored.size}
+    return [*file_columns, *listed.values(), facts.off_path]
 
 
 def listing_columns(session: t.ListedSession) -> dict[str, object]:

@@ -44,7 +44,7 @@ CREATE TABLE files(
     automated INTEGER NOT NULL,      -- 1 if a program gave the prompts
     origin_id TEXT NOT NULL,         -- the id of that session in the agent; '' for none, and for a sub-agent's
     lineage_root TEXT NOT NULL,      -- the session that was handed over first; its own id for one that never was
-    size INTEGER NOT NULL,           -- bytes of the log
+    size INTEGER NOT NULL,           -- bytes of the log's file
     info BLOB NOT NULL,              -- the list row, as JSON
     off_path BLOB NOT NULL,          -- rows that are not on the path to the leaf: [first, last] in JSON
     indexed_bytes INTEGER NOT NULL,  -- bytes whose texts are in the tables below

@@ -1,7 +1,7 @@
 """Reads the facts of logs for the index, as a whole or from their ends, and caches the trees of logs that grow."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from sessiond.hub.index.columns import COLUMNS, FileRow, columns_of, identity_of, storable
@@ -63,11 +63,12 @@ class FactsReader:
         """Read a whole log in small steps; see `read`."""
         self.failures.pop(stored.ref, None)
         try:
-            stored = self._store.measured(stored)
+            file, stored = stored, self._store.measured(stored)
             is_continuation = known is not None and self._continues(stored, known)
             facts = yield from read_in_steps(
                 self._store, stored, self._tree_for(stored, grown=is_continuation)
             )
+            facts = replace(facts, stored=file)
             return ReadFacts(facts, storable(columns_of(facts), facts.labels), is_continuation)
         except LogNotFound:
             return None  # it disappeared meanwhile
@@ -82,9 +83,9 @@ class FactsReader:
         """Read the ends of a log, or the whole log if it is small or they do not suffice; see `read`."""
         if stored.size > SMALL_FILE and not stored.draft:
             try:
-                stored = self._store.measured(stored)
-                facts = read_ends(self._store, stored)
+                facts = read_ends(self._store, self._store.measured(stored))
                 if facts is not None:
+                    facts = replace(facts, stored=stored)
                     return ReadFacts(facts, storable(columns_of(facts), ()), is_continuation=False)
             except Exception:
                 log.debug("the ends of session file %s cannot be read", stored.ref, exc_info=True)

@@ -55,6 +55,7 @@ _UPSERT: Final = f"""
     {", ".join(f"{name} = excluded.{name}" for name in COLUMNS)}, checksum = excluded.checksum, is_indexed = 0
 """
 _INFO: Final = COLUMNS.index("info")
+_SIZE: Final = COLUMNS.index("size")
 _MODIFIED_NS: Final = 3  # in a stamp of `store.files.census`
 _UPDATE_FACTS: Final = (
     f"UPDATE files SET {', '.join(f'{name} = ?' for name in COLUMNS)}, checksum = ? WHERE id = ?"
@@ -278,7 +279,7 @@ class FileTable:
             None if known.identity == identity_of(stored) else self._info_if_same(known, facts[_INFO], stored)
         )
         if info is not None:
-            facts[_INFO] = info
+            facts[_INFO], facts[_SIZE] = info, stored.size
         facts[:3] = as_key(new), identity_of(stored), "" if info is None else stamp_of(stored)
         connection.execute(_UPDATE_FACTS, (*facts, row_checksum([known.id, *facts]), known.id))
         if info is not None:

@@ -18,7 +18,7 @@ FROM files LEFT JOIN projects ON projects.cwd = files.cwd LEFT JOIN ({blob_uses.
 WHERE draft IS NOT NULL GROUP BY agent, folder, month, is_recent, draft, is_own
 """
 _LARGEST: Final = f"""
-SELECT info, coalesce(bytes, 0) FROM files LEFT JOIN ({blob_uses.BYTES_BY_FILE}) ON file = id
+SELECT info, files.size, coalesce(bytes, 0) FROM files LEFT JOIN ({blob_uses.BYTES_BY_FILE}) ON file = id
 WHERE draft IS NOT NULL ORDER BY files.size + coalesce(bytes, 0) DESC, id LIMIT ?
 """
 
@@ -93,10 +93,10 @@ def read(connection: sqlite3.Connection, *, own: bytes, recent: str, limit: int)
     return SessionSizes(kinds, agents, projects, months, largest, recent_bytes)
 
 
-def _described(info: bytes, blob_bytes: int) -> t.LargeSession:
+def _described(info: bytes, log_bytes: int, blob_bytes: int) -> t.LargeSession:
     session = session_info.from_json(info)
     return t.LargeSession(
         session_id=session.session_id, title=session.title or session.first_prompt, cwd=session.cwd,
         agent=HERE if session.origin is None else session.origin.agent, updated_at=session.updated_at,
-        log_bytes=session.size_bytes, blob_bytes=blob_bytes,
+        log_bytes=log_bytes, blob_bytes=blob_bytes,
     )  # fmt: skip

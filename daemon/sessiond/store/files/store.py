@@ -25,6 +25,7 @@ from sessiond.store.files import paths
 from sessiond.store.files.blobs import BlobFolder, FileBlobs
 from sessiond.store.files.census import FULL_SECONDS, WATCHED_SECONDS, FileCensus, Root, stamp_of
 from sessiond.store.files.descriptors import Descriptors
+from sessiond.store.files.file_bytes import slices
 from sessiond.store.files.finding import logs_in, open_regular, read_ends, resolved
 from sessiond.store.files.folders import make_folder, move_to_free_name, new_file, sync_folder, temporary
 from sessiond.store.files.known_file import MAY_NOT_WRITE, WRITE_FLAGS
