@@ -208,7 +208,9 @@ async def test_a_census_sees_one_log_whichever_file_it_has(tmp_path: Path) -> No
 # --- what is not packed ---------------------------------------------------------------------------------------
 
 
-async def test_what_is_in_use_small_or_in_a_folder_of_another_program_stays_plain(tmp_path: Path) -> None:
+async def test_a_log_that_is_in_use_or_small_or_in_a_folder_of_another_program_stays_plain(
+    tmp_path: Path,
+) -> None:
     other = tmp_path / "pi" / "--a--" / "1_pi.jsonl"
     other.parent.mkdir(parents=True)
     other.write_bytes(LINES)

@@ -31,7 +31,7 @@ _MAX_FAILED: Final = 20
 
 @dataclass(slots=True)
 class PackedTotals:
-    """What was packed: the number of sessions, the size of their lines, and that of their files now, in bytes.
+    """The totals of packed sessions: their number, the size of their lines, and that of their files now, in bytes.
 
     `failed_count` is the number of sessions that the disk refused to pack.
     """

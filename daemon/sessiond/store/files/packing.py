@@ -135,7 +135,7 @@ def pack(path: Path, calls: Syscalls, may_replace: Callable[[], bool]) -> Replac
 
     Raises:
         OSError: The system refuses.
-        StorageFailed: What was written is not what was read.
+        StorageFailed: The packed file has other bytes than the plain one.
     """
     from sessiond.store.files import seekable
 
