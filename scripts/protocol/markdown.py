@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from scripts.protocol.notes import JsonSchema, is_enumeration, is_open, notes
+from scripts.protocol.notes import JsonSchema, bounds, is_enumeration, is_open, notes
 
 from sessiond.error_text import TemplatedError
 from sessiond.protocol.findings import KINDS
@@ -23,6 +23,14 @@ _TABLES_ELSEWHERE = {
 _EXPLAINED_BY_HAND = frozenset(("Entry", "Draft"))
 """Types with a separate heading in the prose. The headings of the other types say "shape": `session/info` and
 `SessionInfo` would share an anchor."""
+
+_BOUNDED_IN_PROSE = frozenset(
+    (
+        "sessionId", "commandId", "workDoneToken", "entryId", "leafId", "expectedLeafId", "aroundId", "rootId",
+        "trashId", "project",
+    )
+)  # fmt: skip
+"""Fields of many messages, whose bounds are in the prose."""
 
 _EXAMPLES = {"client.py": "python", "client.mjs": "javascript", "client.sh": "bash"}
 """The programs that protocol.md shows -> the language that colors them."""
@@ -176,7 +184,7 @@ def _method(method: JsonSchema, definitions: JsonSchema) -> str:
 
 def _described(message: JsonSchema) -> str:
     """The description of a message, with a warning if it is not stable."""
-    warning = f"\n\n**Stability:** [{message['stability']}](#stability)."
+    warning = f"\n\n*[{message['stability'].capitalize()}](#stability).*"
     return f"{message['description']}{'' if message['stability'] == 'stable' else warning}"
 
 
@@ -214,10 +222,16 @@ def _shape(name: str, definition: JsonSchema) -> str:
 
 def _fields(definition: JsonSchema) -> str:
     rows = (
-        f"| {_label(name, definition)} | {type_name(field)} | {notes(field)} |"
+        f"| {_label(name, definition)} | {type_name(field)} | {_notes(name, field)} |"
         for name, field in definition["properties"].items()
     )
     return _table(("field", "type", "notes"), rows)
+
+
+def _notes(name: str, field: JsonSchema) -> str:
+    """The notes of a field, without bounds that "Limits and pages" has for all fields of this name."""
+    said = notes(field)
+    return said.removesuffix(f" {bounds(field)}.") if name in _BOUNDED_IN_PROSE else said
 
 
 def _label(name: str, definition: JsonSchema) -> str:

@@ -123,3 +123,43 @@ def test_the_folders_of_agents_are_measured_and_their_deletions_are_told(
         assert "by folders of agents" not in report(shell, "--no-agents", columns=400)
         found = shell("storage", "--json").json
     assert [row["agent"] for row in found["agentFolders"]] == ["claude-code"]
+
+
+def test_reclaim_asks_and_changes_nothing_without_yes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    claude = WritingClaude(tmp_path)
+    claude.asks("hello")
+    claude.says("good day")
+    os.utime(claude.path, (1_000_000_000, 1_000_000_000))
+    content = claude.path.read_bytes()
+    with a_shell(tmp_path) as shell:
+        shell("import", str(claude.path))
+        ran = shell("storage", "reclaim", "claude")
+        assert ran.lines[0].startswith("1 file, ")
+        assert "--yes" in ran.err
+        assert shell("storage", "reclaim", "claude", "--json").json["dryRun"] is True
+        assert claude.path.exists()
+        assert shell("storage", "reclaim", "claude", "--yes").lines[-1].endswith("--undo")
+        assert not claude.path.exists()
+        assert shell("storage", "reclaim", "claude-code", "--undo").lines[0].endswith("moved back")
+        assert claude.path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--yes",),
+        ("--undo",),
+        ("--days", "3"),
+        ("reclaim",),
+        ("other", "claude"),
+        ("reclaim", "claude", "--undo", "--days", "3"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(shell: Shell, words: tuple[str, ...]) -> None:
+    ran = shell.run("storage", *words)
+    assert ran.code == 2
+    assert ran.err

@@ -49,6 +49,7 @@ from sessiond.store.errors import StorageFailed
 
 if TYPE_CHECKING:
     from sessiond.hub.recall.recall import Recall
+    from sessiond.hub.reclaim.service import Reclaim
     from sessiond.hub.storage.service import StorageReports
     from sessiond.hub.usage.service import UsageReports
     from sessiond.hub.verification.service import SourceVerification
@@ -158,6 +159,13 @@ class Hub:
         from sessiond.hub.verification.service import SourceVerification
 
         return SourceVerification(self.following, self._files)
+
+    @cached_property
+    def reclaim(self) -> "Reclaim":
+        """The service of `storage/reclaim` and `storage/giveBack`."""
+        from sessiond.hub.reclaim.service import Reclaim
+
+        return Reclaim(self.verification, self.following, self._files)
 
     def observe_with(self, observer: SessionObserver[LiveSession]) -> None:
         """Set the observer that is called when sessions are created or changed."""

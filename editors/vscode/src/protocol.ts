@@ -3373,7 +3373,7 @@ export interface LargeSession {
   title: string | null;
   /** Its folder. */
   cwd: string;
-  /** The agent that it was read from; `sessiond` for none. */
+  /** Its agent; `sessiond` for none. */
   agent: string;
   /** When it was written last. */
   updatedAt: string;
@@ -3435,16 +3435,77 @@ export interface AgentDeletion {
   maxCount: number | null;
   /** The settings file that says so; null for its defaults. */
   settingsPath: string | null;
-  /** Facts that a person would not expect, in sentences; may be empty. */
+  /** Facts that a person would not expect. */
   remark: string;
-  /** The files that it will delete within 7 days, unless they are changed. */
+  /** The files that it will delete within 7 days. */
   dueCount: number;
   /** Their size. */
   dueBytes: number;
-  /** Those of them whose sessions are not here, or not with all that the files have. */
+  /** Those of them that are not here whole. */
   missingCount: number;
   /** Their paths: the 10 largest. */
   missing: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
+ * Move old session files of an agent to sessiond, compressed, to free the space that they take.
+ *
+ * Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
+ * entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+ */
+export interface StorageReclaimParams {
+  /** The agent. 1 to 64 characters. */
+  agent: string;
+  /** Only files that were not changed since. 1 to 100000. Default `30`. */
+  olderThanDays?: number;
+  /** Change nothing, and return what would be moved. Default `true`. */
+  dryRun?: boolean;
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The files that were moved, or would be. */
+export interface StorageReclaimResult {
+  /** Their number. */
+  fileCount: number;
+  /** Their size. */
+  sizeBytes: number;
+  /** The size of their compressed originals; null with `dryRun`. */
+  keptBytes: number | null;
+  /** Old files that stay: the first 100. */
+  skipped: SkippedFile[];
+  /** The number of all these. */
+  skippedCount: number;
+  /** As requested. */
+  dryRun: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Move the files that `storage/reclaim` took back to their places, byte for byte. */
+export interface StorageGiveBackParams {
+  /** The agent. 1 to 64 characters. */
+  agent: string;
+  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The files that are at their places again. */
+export interface StorageGiveBackResult {
+  /** Their number. */
+  fileCount: number;
+  /** Their size. */
+  sizeBytes: number;
+  /** The first 100 that stay here. */
+  skipped: SkippedFile[];
+  /** The number of all these. */
+  skippedCount: number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -6470,6 +6531,15 @@ export interface Requests {
    */
   "storage/agents": { params: StorageAgentsParams; result: StorageAgentsResult; errors: never };
   /**
+   * Move old session files of an agent to sessiond, compressed, to free the space that they take.
+   *
+   * Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
+   * entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+   */
+  "storage/reclaim": { params: StorageReclaimParams; result: StorageReclaimResult; errors: "storageFailed" | "draining" };
+  /** Move the files that `storage/reclaim` took back to their places, byte for byte. */
+  "storage/giveBack": { params: StorageGiveBackParams; result: StorageGiveBackResult; errors: "draining" };
+  /**
    * Check that everything that agents wrote is here whole, and return the gaps.
    *
    * A source that is unchanged since it was read is whole if its session has not become smaller. Any other is read again
@@ -6710,6 +6780,8 @@ export const methods = {
   usageReport: "usage/report",
   storageReport: "storage/report",
   storageAgents: "storage/agents",
+  storageReclaim: "storage/reclaim",
+  storageGiveBack: "storage/giveBack",
   agentVerify: "agent/verify",
   blobMissing: "blob/missing",
   syncPositions: "sync/positions",

@@ -1,4 +1,4 @@
-"""The command storage: how much space the sessions take, and what the agents will delete of their own files."""
+"""The command storage: how much space the sessions take, the files that agents will delete, and reclaiming them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 import time
 
 from sessiond import human
+from sessiond.cli.exit_codes import FAILURE, SUCCESS
+from sessiond.cli.parse.arguments import UsageError
 from sessiond.cli.render import progress
 from sessiond.cli.render.bars import bar, percent
 from sessiond.cli.render.style import style_for
@@ -29,6 +31,7 @@ _NAME = 40
 _MIN_NAME = 12
 _MONTHS = 12
 _FEW = 3
+_HELP = "sessiond storage --help"
 _WITH_AGE = 48
 _WITH_FOLDER = 70
 """The columns of a terminal from which the age and the folder of a session are shown."""
@@ -41,6 +44,10 @@ _KINDS = {
 
 def storage(args: ParsedArguments) -> int:
     """Send `storage/report`, print its result, and then send `storage/agents`, which takes longer."""
+    if args.value("reclaim") is not None:
+        return _reclaim(args)
+    if unusable := args.occurrences("days", "yes", "undo"):
+        raise UsageError(f"--{unusable[0][0]} requires reclaim", _HELP)
     limit = args.number("limit", at_least=1)
     params: dict[str, Any] = {} if limit is None else {"limit": limit}
     style = style_for(sys.stdout)
@@ -55,6 +62,69 @@ def storage(args: ParsedArguments) -> int:
     elif found.get("agentFolders"):
         print(*_agent_folders(found["agentFolders"], style), sep="\n")
     return 0
+
+
+def _reclaim(args: ParsedArguments) -> int:
+    """Send `storage/reclaim` or `storage/giveBack`. Without --yes, ask if this is a terminal, else change nothing."""
+    from sessiond.agents import names
+
+    action, agent = args.value("reclaim"), args.value("AGENT")
+    if action != "reclaim" or agent is None:
+        raise UsageError("storage takes reclaim AGENT", _HELP)
+    undo, is_json = args.flag("undo"), args.flag("json")
+    params: dict[str, Any] = {"agent": names.name_of(agent)}
+    if undo and args.value("days") is not None:
+        raise UsageError("--days cannot be combined with --undo: all files are moved back", _HELP)
+    if (days := args.number("days", at_least=1)) is not None:
+        params["olderThanDays"] = days
+    with connect() as daemon:
+        if undo:
+            found = progress.call(daemon, "storage/giveBack", params)
+        else:
+            found = progress.call(daemon, "storage/reclaim", {**params, "dryRun": True})
+            if not is_json:
+                _print_reclaimed(found)
+            is_wanted = args.flag("yes") or (not is_json and bool(found["fileCount"]) and _confirms())
+            if is_wanted and found["fileCount"]:
+                found = progress.call(daemon, "storage/reclaim", {**params, "dryRun": False})
+            elif not is_json:
+                return SUCCESS
+    if is_json:
+        print(json.dumps(found, ensure_ascii=False))
+    elif undo:
+        count, size = human.count(found["fileCount"], "file"), human.size(found["sizeBytes"])
+        print(f"{count}, {size}, moved back")
+        _print_skipped(found)
+    else:
+        _print_reclaimed(found)
+    return FAILURE if undo and found["skippedCount"] else SUCCESS
+
+
+def _confirms() -> bool:
+    if not sys.stdin.isatty():
+        print("Nothing was moved. --yes moves them.", file=sys.stderr)
+        return False
+    try:
+        return input("Move them? [y/N] ").strip().casefold() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _print_reclaimed(found: dict[str, Any]) -> None:
+    count, size = human.count(found["fileCount"], "file"), human.size(found["sizeBytes"])
+    if found["dryRun"]:
+        print(f"{count}, {size}, can be moved: their content is here, entry by entry")
+        _print_skipped(found)
+    else:
+        print(f"{count}, {size}, moved; their originals take {human.size(found['keptBytes'])} here")
+        print("To move them back: the same command with --undo")
+
+
+def _print_skipped(found: dict[str, Any]) -> None:
+    for skipped in found["skipped"][:_FEW]:
+        print(f"stays: {one_line(skipped['path'])}: {one_line(skipped['message'])}", file=sys.stderr)
+    if (more := found["skippedCount"] - len(found["skipped"][:_FEW])) > 0:
+        print(f"{human.count(more, 'other file')} stays: --json names them", file=sys.stderr)
 
 
 def _report(found: dict[str, Any], style: Style) -> Iterator[str]:

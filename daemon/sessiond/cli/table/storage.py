@@ -7,15 +7,21 @@ COMMANDS: dict[str, Command] = {
     "storage": Command(
         "Show how much space the sessions take here and at the agents, and what agents will delete",
         "storage:storage",
-        (),
+        ("[reclaim]", "[AGENT]"),
         (
             Option("limit", "N", "maximum number of projects and of sessions (default: 10)", short="n"),
             Option("no-agents", "", "leave out the agents' own folders, which may take some seconds"),
+            Option("days", "N", "with reclaim: only files that were not changed for N days (default: 30)"),
+            Option("yes", "", "with reclaim: move the files without asking"),
+            Option("undo", "", "with reclaim: move the files back, byte for byte"),
             JSON,
         ),
         "The sessions of all projects are counted, each with the blobs that it names. The agents' own folders are\n"
-        "only listed, and their settings read: what an agent deletes by itself, and whether it is here.",
-        ("sessiond storage", "sessiond storage --limit 30"),
+        "only listed, and their settings read: what an agent deletes by itself, and whether it is here.\n"
+        "reclaim AGENT moves old session files of an agent here, compressed, if their content is here whole: each is\n"
+        "read again and compared with its session. It asks first. --undo moves them back.",
+        ("sessiond storage --limit 30", "sessiond storage reclaim codex --days 90"),
+        writes=("storage/reclaim", "storage/giveBack"),
         paged=True,
     ),
     "verify": Command(

@@ -558,6 +558,74 @@ class SessionMethods(Methods):
             )
             return await self.call(m.STORAGE_AGENTS, params)
 
+    async def reclaim_storage(
+        self,
+        agent: str,
+        *,
+        older_than_days: int = 30,
+        dry_run: bool = True,
+        progress: OnProgress | None = None,
+    ) -> t.StorageReclaimResult:
+        """Move old session files of an agent to sessiond, compressed, to free the space that they take.
+
+        Only files whose sessions are here whole are moved: each is read again and compared with its session,
+        entry by entry, and its compressed copy is read again before it is removed. Unless `dry_run` is false,
+        nothing is moved.
+
+        Method `storage/reclaim`.
+
+        Args:
+            agent: The agent. 1 to 64 characters.
+            older_than_days: Only files that were not changed since. 1 to 100000.
+            dry_run: Change nothing, and return what would be moved.
+            progress: Called with each step of the work.
+
+        Returns:
+            The files that were moved, or would be.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every
+                request may have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        with self._link.progress_token(progress) as token:
+            params = t.StorageReclaimParams(
+                agent=agent,
+                older_than_days=older_than_days,
+                dry_run=dry_run,
+                work_done_token=token,
+            )
+            return await self.call(m.STORAGE_RECLAIM, params)
+
+    async def give_back_storage(
+        self,
+        agent: str,
+        *,
+        progress: OnProgress | None = None,
+    ) -> t.StorageGiveBackResult:
+        """Move the files that `storage/reclaim` took back to their places, byte for byte.
+
+        Method `storage/giveBack`.
+
+        Args:
+            agent: The agent. 1 to 64 characters.
+            progress: Called with each step of the work.
+
+        Returns:
+            The files that are at their places again.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `draining`, or one that every request may
+                have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        with self._link.progress_token(progress) as token:
+            params = t.StorageGiveBackParams(
+                agent=agent,
+                work_done_token=token,
+            )
+            return await self.call(m.STORAGE_GIVE_BACK, params)
+
     async def info(
         self,
         session_id: str,

@@ -14,6 +14,7 @@ from sessiond.hub.doctor.scope import Scope
 from sessiond.paths import OTHERS_MAY_WRITE, UnsafeFolderError, obstacle, require_text
 from sessiond.store.files import paths
 from sessiond.store.files.holds import read_hold
+from sessiond.store.files.originals import FOLDER, is_original
 from sessiond.store.files.remains import is_beside
 from sessiond.store.files.trash import is_log_in_trash, note_of
 
@@ -62,9 +63,16 @@ def check_folders(scope: Scope) -> Iterator[None]:
         if not _is_leftover(scope, entry) and not _BLOB.fullmatch(entry.name):
             scope.add("unknownFile", "it is not a blob", entry.path)
     yield
+    _check_originals(scope)
     for entry in _inside(scope, scope.trash):
         _check_trashed(scope, entry)
     yield
+
+
+def _check_originals(scope: Scope) -> None:
+    for entry in _inside(scope, scope.data / FOLDER):
+        if not _is_leftover(scope, entry) and not is_original(entry.name):
+            scope.add("unknownFile", "it is not an original of an agent's file", entry.path)
 
 
 class _Entry:
@@ -159,7 +167,14 @@ def _check_hold(scope: Scope, entry: _Entry) -> None:
 
 
 def _check_data(scope: Scope) -> Iterator[None]:
-    known = (scope.sessions_folder, scope.drafts, scope.trash, scope.blobs_folder, scope.data / paths.EXPORTS)
+    known = (
+        scope.sessions_folder,
+        scope.drafts,
+        scope.trash,
+        scope.blobs_folder,
+        scope.data / paths.EXPORTS,
+        scope.data / FOLDER,
+    )
     folders = {str(path) for path in known}
     for entry in _inside(scope, scope.data):
         if _QUARANTINED_HISTORY.fullmatch(entry.name):

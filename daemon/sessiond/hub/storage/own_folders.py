@@ -12,7 +12,7 @@ from sessiond.store.files import paths
 _OF_SESSIONS: Final = frozenset(("sessions", "drafts", paths.EXPORTS))
 """Folders of the data whose files are counted by the index, or are the user's."""
 _KINDS: Final = {
-    "blobs": "blobs", "trash": "trash", "open-indexes": "index", "secret-rules": "index",
+    "blobs": "blobs", "originals": "originals", "trash": "trash", "open-indexes": "index", "secret-rules": "index",
 }  # fmt: skip
 """The kinds of the files in the top folders of the data and of the state. Others are records."""
 

@@ -1,4 +1,4 @@
-"""The scrub: reads blobs and compressed logs in the background, a little at a time, and logs those that have changed.
+"""The scrub: reads blobs, originals and compressed logs in the background, and logs those that have changed.
 
 A file that nobody opens may change on a disk without a word. Nothing is repaired: `doctor --fix` does that, and keeps
 the original. The place of the scrub is a record on disk, so that it goes on after a restart.
@@ -17,6 +17,7 @@ import msgspec
 
 from sessiond.hashing import sha256_for_many
 from sessiond.store.files import paths
+from sessiond.store.files.originals import FOLDER, damage_of, is_original
 
 PAUSE_SECONDS: Final = 60.0
 """The pause between two parts."""
@@ -107,7 +108,7 @@ class Scrub:
             return 0
         try:
             _forget_cached(fd)  # what is cached does not show what is on the disk
-            reason = _changed(fd, path.name)
+            reason = damage_of(path) if path.parent.name == FOLDER else _changed(fd, path.name)
             _forget_cached(fd)
             if reason is not None and path.exists():
                 self._note(name, reason, record)
@@ -145,9 +146,11 @@ def _files(data: Path) -> list[str]:
     """Return the blobs and the compressed logs, relative to the data folder, in order."""
     return sorted(
         os.path.relpath(entry.path, data)
-        for folder in (data / "blobs", data / "sessions", *_folders(data / "sessions"))
+        for folder in (data / "blobs", data / FOLDER, data / "sessions", *_folders(data / "sessions"))
         for entry in _entries(folder)
-        if (folder.name == "blobs" and len(entry.name) == 64) or entry.name.endswith(_COMPRESSED)
+        if (folder.name == "blobs" and len(entry.name) == 64)
+        or (folder.name == FOLDER and is_original(entry.name) and entry.name.endswith(".zst"))
+        or entry.name.endswith(_COMPRESSED)
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,7 +45,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Verified:
+class VerifiedSources:
     """The sources of one agent, their status, and the results of checking them."""
 
     agent: Agent
@@ -78,20 +78,43 @@ class SourceVerification:
         for name in names:
             if name not in AGENTS:
                 raise IncompatibleParams(f"there is no agent {name!r:.80}")
-        agents = [agent for agent in self._following.agents() if agent.name in names]
+        verified = await self.examine(names, locations, report, deep=params.deep)
+        return _result(verified, deep=params.deep)
+
+    async def examine(
+        self,
+        names: Collection[str],
+        locations: Locations,
+        report: ReportPercentage,
+        *,
+        deep: bool,
+        changed_before_ns: int | None = None,
+    ) -> "list[VerifiedSources]":
+        """Check the sources of agents, and compare those that may not be whole.
+
+        Args:
+            names: The names of the agents.
+            locations: The folders of sessiond.
+            report: Receives progress.
+            deep: Whether to compare all sources.
+            changed_before_ns: If it is not None, only sources that were not changed since this time, in nanoseconds
+                since 1970.
+
+        Raises:
+            StorageFailed: The store cannot be listed.
+        """
         report("Listing sessions", 0)
         logs = {log.session_id: log for log in await self._files.list()}
         trashed = {log.session_id for log in await self._files.trashed()}
-        verified: list[_Verified] = []
-        for agent in agents:
-            report(f"Listing the files of {agent.title}", 0)
-            verified.append(await self._check(agent, logs, trashed))
+        verified: list[VerifiedSources] = []
+        for agent in self._following.agents():
+            if agent.name in names:
+                report(f"Listing the files of {agent.title}", 0)
+                verified.append(await self._check(agent, logs, trashed, changed_before_ns))
         to_compare = [
             (one, path, session_id)
             for one in verified
-            for path, session_id in (
-                one.checked.suspects | (one.checked.whole if params.deep else {})
-            ).items()
+            for path, session_id in (one.checked.suspects | (one.checked.whole if deep else {})).items()
         ]
         compared = 0
         for batch in _batches(to_compare):
@@ -101,15 +124,19 @@ class SourceVerification:
             for one, path, session_id in batch:
                 _take(one, session_id, results[path])
             compared += len(batch)
-        return _result(verified, deep=params.deep)
+        return verified
 
-    async def _check(self, agent: Agent, logs: Mapping[str, Stored], trashed: set[str]) -> _Verified:
+    async def _check(
+        self, agent: Agent, logs: Mapping[str, Stored], trashed: set[str], changed_before_ns: int | None
+    ) -> "VerifiedSources":
         environ, records = self._following.environ, await self._following.records()
 
-        def check() -> _Verified:
-            census = sources_of(agent, environ).census()
+        def check() -> VerifiedSources:
+            status = sources_of(agent, environ).census().sources
+            if changed_before_ns is not None:
+                status = {path: one for path, one in status.items() if one.modified_ns < changed_before_ns}
             below: Mapping[str, SourceRecord] = records.below(agent.folders(environ))
-            return _Verified(agent, census.sources, sources.check(census.sources, below, logs, trashed))
+            return VerifiedSources(agent, status, sources.check(status, below, logs, trashed))
 
         return await asyncio.to_thread(check)
 
@@ -126,8 +153,8 @@ class SourceVerification:
 
 
 def _batches(
-    items: Sequence[tuple[_Verified, str, str]],
-) -> Iterator[Sequence[tuple[_Verified, str, str]]]:
+    items: Sequence[tuple[VerifiedSources, str, str]],
+) -> Iterator[Sequence[tuple[VerifiedSources, str, str]]]:
     """Yield the items in batches that one child process compares."""
     first = size = 0
     for number, (one, path, _) in enumerate(items):
@@ -139,7 +166,7 @@ def _batches(
         yield items[first:]
 
 
-def _take(one: _Verified, session_id: str, result: SourceComparison) -> None:
+def _take(one: VerifiedSources, session_id: str, result: SourceComparison) -> None:
     """Add the result of a comparison to those of its agent."""
     found, path = one.checked, result.path
     found.entry_count += result.entry_count
@@ -161,7 +188,7 @@ def _take(one: _Verified, session_id: str, result: SourceComparison) -> None:
         found.gaps.append(Gap(path, "different", message, session_id))
 
 
-def _result(verified: Sequence[_Verified], *, deep: bool) -> t.AgentVerifyResult:
+def _result(verified: Sequence[VerifiedSources], *, deep: bool) -> t.AgentVerifyResult:
     agents = [
         t.AgentVerification(
             agent=one.agent.name, file_count=len(one.status), size_bytes=one.checked.size,

@@ -1,9 +1,11 @@
-"""The space that sessions take: storage/report, storage/agents."""
+"""The space that sessions take: storage/report, storage/agents, storage/reclaim, storage/giveBack."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
+from sessiond.protocol.types.agents import AgentName
+from sessiond.protocol.types.exchange import SkippedFile
 from sessiond.protocol.types.shared import Params, ProgressToken, Wire
 
 
@@ -31,7 +33,7 @@ class LargeSession(Wire, frozen=True):
     session_id: str  # the session
     title: str | None  # its title, else its first prompt; null without both
     cwd: str  # its folder
-    agent: str  # the agent that it was read from; `sessiond` for none
+    agent: str  # its agent; `sessiond` for none
     updated_at: str  # when it was written last
     log_bytes: int  # the size of its log
     blob_bytes: int  # the size of the blobs that it names
@@ -68,10 +70,10 @@ class AgentDeletion(Wire, frozen=True):
     max_age_days: float | None  # it deletes files that were not changed for so long; null: none by age
     max_count: int | None  # it deletes all but so many of a folder; null: none by number
     settings_path: str | None  # the settings file that says so; null for its defaults
-    remark: str  # facts that a person would not expect, in sentences; may be empty
-    due_count: int  # the files that it will delete within 7 days, unless they are changed
+    remark: str  # facts that a person would not expect
+    due_count: int  # the files that it will delete within 7 days
     due_bytes: int  # their size
-    missing_count: int  # those of them whose sessions are not here, or not with all that the files have
+    missing_count: int  # those of them that are not here whole
     missing: list[str]  # their paths: the 10 largest
 
 
@@ -92,3 +94,43 @@ class StorageAgentsResult(Wire, frozen=True):
     """The agents that have files on this machine, in a fixed order."""
 
     agents: list[AgentStorage]  # a row for each
+
+
+class StorageReclaimParams(Params, frozen=True):
+    """Move old session files of an agent to sessiond, compressed, to free the space that they take.
+
+    Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
+    entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+    """
+
+    agent: AgentName  # the agent
+    older_than_days: Annotated[int, Meta(ge=1, le=100_000)] = 30  # only files that were not changed since
+    dry_run: bool = True  # change nothing, and return what would be moved
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+
+
+class StorageReclaimResult(Wire, frozen=True):
+    """The files that were moved, or would be."""
+
+    file_count: int  # their number
+    size_bytes: int  # their size
+    kept_bytes: int | None  # the size of their compressed originals; null with `dryRun`
+    skipped: list[SkippedFile]  # old files that stay: the first 100
+    skipped_count: int  # the number of all these
+    dry_run: bool  # as requested
+
+
+class StorageGiveBackParams(Params, frozen=True):
+    """Move the files that `storage/reclaim` took back to their places, byte for byte."""
+
+    agent: AgentName  # the agent
+    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+
+
+class StorageGiveBackResult(Wire, frozen=True):
+    """The files that are at their places again."""
+
+    file_count: int  # their number
+    size_bytes: int  # their size
+    skipped: list[SkippedFile]  # the first 100 that stay here
+    skipped_count: int  # the number of all these

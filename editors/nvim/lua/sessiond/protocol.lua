@@ -1776,7 +1776,7 @@
 ---@field sessionId string The session.
 ---@field title? string Its title, else its first prompt; null without both.
 ---@field cwd string Its folder.
----@field agent string The agent that it was read from; `sessiond` for none.
+---@field agent string Its agent; `sessiond` for none.
 ---@field updatedAt string When it was written last.
 ---@field logBytes integer The size of its log.
 ---@field blobBytes integer The size of the blobs that it names.
@@ -1807,11 +1807,42 @@
 ---@field maxAgeDays? number It deletes files that were not changed for so long; null: none by age.
 ---@field maxCount? integer It deletes all but so many of a folder; null: none by number.
 ---@field settingsPath? string The settings file that says so; null for its defaults.
----@field remark string Facts that a person would not expect, in sentences; may be empty.
----@field dueCount integer The files that it will delete within 7 days, unless they are changed.
+---@field remark string Facts that a person would not expect.
+---@field dueCount integer The files that it will delete within 7 days.
 ---@field dueBytes integer Their size.
----@field missingCount integer Those of them whose sessions are not here, or not with all that the files have.
+---@field missingCount integer Those of them that are not here whole.
 ---@field missing string[] Their paths: the 10 largest.
+
+---Move old session files of an agent to sessiond, compressed, to free the space that they take.
+---
+---Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
+---entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+---@class (exact) sessiond.StorageReclaimParams
+---@field agent string The agent. 1 to 64 characters.
+---@field olderThanDays? integer Only files that were not changed since. 1 to 100000. Default `30`.
+---@field dryRun? boolean Change nothing, and return what would be moved. Default `true`.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+
+---The files that were moved, or would be.
+---@class (exact) sessiond.StorageReclaimResult
+---@field fileCount integer Their number.
+---@field sizeBytes integer Their size.
+---@field keptBytes? integer The size of their compressed originals; null with `dryRun`.
+---@field skipped sessiond.SkippedFile[] Old files that stay: the first 100.
+---@field skippedCount integer The number of all these.
+---@field dryRun boolean As requested.
+
+---Move the files that `storage/reclaim` took back to their places, byte for byte.
+---@class (exact) sessiond.StorageGiveBackParams
+---@field agent string The agent. 1 to 64 characters.
+---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+
+---The files that are at their places again.
+---@class (exact) sessiond.StorageGiveBackResult
+---@field fileCount integer Their number.
+---@field sizeBytes integer Their size.
+---@field skipped sessiond.SkippedFile[] The first 100 that stay here.
+---@field skippedCount integer The number of all these.
 
 ---Check that everything that agents wrote is here whole, and return the gaps.
 ---
@@ -3325,6 +3356,8 @@ M.methods = {
   usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
   storageReport = "storage/report", -- sessiond.StorageReportParams -> sessiond.StorageReportResult
   storageAgents = "storage/agents", -- sessiond.StorageAgentsParams -> sessiond.StorageAgentsResult
+  storageReclaim = "storage/reclaim", -- sessiond.StorageReclaimParams -> sessiond.StorageReclaimResult
+  storageGiveBack = "storage/giveBack", -- sessiond.StorageGiveBackParams -> sessiond.StorageGiveBackResult
   agentVerify = "agent/verify", -- sessiond.AgentVerifyParams -> sessiond.AgentVerifyResult (experimental)
   blobMissing = "blob/missing", -- sessiond.BlobMissingParams -> sessiond.BlobMissingResult (experimental)
   syncPositions = "sync/positions", -- sessiond.SyncPositionsParams -> sessiond.SyncPositionsResult (experimental)

@@ -1,0 +1,1 @@
+"""Moves old files of agents into originals that are kept byte for byte, and back."""
