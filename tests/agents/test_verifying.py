@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from sessiond.config import AgentsConfig, Config, RetentionConfig
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.verification import comparing
+from sessiond.server import server
 from support.daemons import Peer, Running, refusal, running, user
 from support.dialect_files import SESSION, meta, said
-from support.following import has
+from support.following import has, until
 from support.images import image_block, png
 from support.sized_sessions import WRITERS, texts_of
 from support.writing_agents import WritingClaude, write_codex
@@ -215,6 +217,35 @@ async def test_several_sources_are_compared_in_one_process_and_all_are_counted(
     assert (found["gaps"], found["agents"][0]["wholeCount"]) == ([], 5)
     assert found["agents"][0]["entryCount"] >= 10
     assert comparing.MAX_NAMED == 3
+
+
+async def test_a_packed_session_is_whole_and_a_damaged_one_has_gaps(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "PACK_START_SECONDS", 0.05)
+    conversation(agents_home, turns=200)
+    agents = AgentsConfig(follow=("claude-code",))
+    async with running(tmp_path / "home", config=Config(agents=agents)) as daemon:
+        peer = await daemon.attach()
+        await has(peer, "answer 199")
+        log = log_of(daemon)
+    packing = Config(agents=agents, keep=RetentionConfig(pack_after=0.0))
+    async with running(tmp_path / "home", config=packing) as daemon:
+        peer = await daemon.attach()
+        await until(lambda: _is_gone(log))
+        kinds = {row["key"]: row["count"] for row in (await peer.call("storage/report"))["kinds"]}
+        assert (kinds["packed"], "sessions" in kinds) == (1, False)
+        assert await gaps(peer) == []
+        assert await gaps(peer, deep=True) == []
+        packed = log.with_name(f"{log.name}.zst")
+        content = bytearray(packed.read_bytes())
+        content[len(content) // 3] ^= 1
+        packed.write_bytes(content)
+        assert await gaps(peer, deep=True) == ["incomplete"]
+
+
+async def _is_gone(path: Path) -> bool:
+    return not path.exists()
 
 
 async def test_verifying_reports_progress(agents_home: Path, peer: Peer) -> None:

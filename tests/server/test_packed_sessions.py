@@ -83,7 +83,7 @@ async def test_an_unused_session_is_packed_and_is_the_same_session(tmp_path: Pat
         assert packed.stat().st_size < len(lines) / 4
         assert await listed(peer, cwd) == before | {"path": str(packed)}
         sizes = {share["key"]: share["sizeBytes"] for share in (await peer.call("storage/report"))["kinds"]}
-        assert sizes["sessions"] == packed.stat().st_size
+        assert sizes["packed"] == packed.stat().st_size
         hits = (await peer.call("session/search", query="walnut17"))["hits"]
         assert [hit["entryId"] for hit in hits] == [hit["entryId"] for hit in found["hits"]]
         for name in (str(packed), str(path)):

@@ -3331,7 +3331,7 @@ export interface StorageReportParams {
 
 /** The report. Shares are listed with the largest first, months with the newest first. */
 export interface StorageReportResult {
-  /** `sessions`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (other data), and others in the future. */
+  /** `sessions`, `packed`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `originals`, `trash`, `index` (can be rebuilt), `records` (other data). */
   kinds: StorageShare[];
   /** The size of all kinds. */
   totalBytes: number;

@@ -36,8 +36,8 @@ _WITH_AGE = 48
 _WITH_FOLDER = 70
 """The columns of a terminal from which the age and the folder of a session are shown."""
 _KINDS = {
-    "sessions": "sessions", "drafts": "drafts", "inPlace": "sessions in place", "blobs": "blobs", "trash": "trash",
-    "index": "index", "records": "records",
+    "sessions": "sessions", "packed": "packed sessions", "drafts": "drafts", "inPlace": "sessions in place",
+    "blobs": "blobs", "originals": "agents' originals", "trash": "trash", "index": "index", "records": "records",
 }  # fmt: skip
 """The names of the kinds of data for people."""
 

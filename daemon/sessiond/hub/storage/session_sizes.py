@@ -10,12 +10,14 @@ from sessiond.hub import session_info
 from sessiond.hub.index import blob_uses
 from sessiond.protocol import types as t
 from sessiond.session.tree.origin import HERE
+from sessiond.store.files.paths import PACKED_SUFFIX
 
 _SUMS: Final = f"""
 SELECT agent, coalesce(project, files.cwd) AS folder, substr(updated, 1, 7) AS month, updated >= :recent AS is_recent,
-    draft, substr(ref, 1, length(:own)) = :own AS is_own, count(*), sum(files.size), coalesce(sum(blobs.bytes), 0)
+    draft, substr(ref, 1, length(:own)) = :own AS is_own, substr(ref, -length(:packed)) = :packed AS is_packed,
+    count(*), sum(files.size), coalesce(sum(blobs.bytes), 0)
 FROM files LEFT JOIN projects ON projects.cwd = files.cwd LEFT JOIN ({blob_uses.BYTES_BY_FILE}) AS blobs ON file = id
-WHERE draft IS NOT NULL GROUP BY agent, folder, month, is_recent, draft, is_own
+WHERE draft IS NOT NULL GROUP BY agent, folder, month, is_recent, draft, is_own, is_packed
 """
 _LARGEST: Final = f"""
 SELECT info, files.size, coalesce(bytes, 0) FROM files LEFT JOIN ({blob_uses.BYTES_BY_FILE}) ON file = id
@@ -54,7 +56,7 @@ class SessionSizes:
     """The sizes of sessions.
 
     Attributes:
-        kinds: The logs without blobs, by kind: `sessions`, `drafts`, `inPlace`.
+        kinds: The logs without blobs, by kind: `sessions`, `packed`, `drafts`, `inPlace`.
         agents: The sessions by agent.
         projects: The sessions by the folder of their project.
         months: The sessions by the month of their last change.
@@ -81,10 +83,11 @@ def read(connection: sqlite3.Connection, *, own: bytes, recent: str, limit: int)
     """
     kinds, agents, projects, months = Shares(), Shares(), Shares(), Shares()
     recent_bytes = 0
-    sums = connection.execute(_SUMS, {"recent": recent, "own": own})
-    for agent, folder, month, is_recent, draft, is_own, count, log_bytes, blob_bytes in sums:
+    sums = connection.execute(_SUMS, {"recent": recent, "own": own, "packed": PACKED_SUFFIX.encode()})
+    for agent, folder, month, is_recent, draft, is_own, is_packed, count, log_bytes, blob_bytes in sums:
         size = log_bytes + blob_bytes
-        kinds.add(("drafts" if draft else "sessions") if is_own else "inPlace", count, log_bytes)
+        own_kind = "drafts" if draft else "packed" if is_packed else "sessions"
+        kinds.add(own_kind if is_own else "inPlace", count, log_bytes)
         agents.add(agent or HERE, count, size)
         projects.add(folder, count, size)
         months.add(month, count, size)

@@ -136,7 +136,9 @@ class SourceVerification:
             if changed_before_ns is not None:
                 status = {path: one for path, one in status.items() if one.modified_ns < changed_before_ns}
             below: Mapping[str, SourceRecord] = records.below(agent.folders(environ))
-            return VerifiedSources(agent, status, sources.check(status, below, logs, trashed))
+            return VerifiedSources(
+                agent, status, sources.check(status, below, logs, trashed, self._files.measured)
+            )
 
         return await asyncio.to_thread(check)
 

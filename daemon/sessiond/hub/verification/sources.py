@@ -4,13 +4,14 @@ A log only grows, so that one that is not smaller than after the import of an un
 other sources are compared with their sessions (`comparing`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.protocol.enums import GapKind
+from sessiond.store.errors import LogNotFound, StorageFailed
 from sessiond.store.records import Stored
 
 
@@ -59,6 +60,7 @@ def check(
     records: Mapping[str, SourceRecord],
     logs: Mapping[str, Stored],
     trashed: Collection[str],
+    measured: Callable[[Stored], Stored],
 ) -> CheckedSources:
     """Check the sources of an agent.
 
@@ -67,6 +69,7 @@ def check(
         records: The records of imports, by the path of the source.
         logs: The logs of the store, by the id of their session.
         trashed: The ids of the sessions in the trash.
+        measured: Returns a log with the size of its lines, which of a packed log is not that of its file.
     """
     found = CheckedSources(size=sum(status.size for status in sources.values()))
     for path, status in sources.items():
@@ -82,7 +85,7 @@ def check(
                     Gap(path, "refused", f"it is not read: {record.skipped.message}", session_id)
                 )
         elif record.session is not None:
-            _check_read(path, status, record, record.session.session_id, logs, trashed, found)
+            _check_read(path, status, record, record.session.session_id, logs, trashed, measured, found)
     return found
 
 
@@ -93,6 +96,7 @@ def _check_read(
     session_id: str,
     logs: Mapping[str, Stored],
     trashed: Collection[str],
+    measured: Callable[[Stored], Stored],
     found: CheckedSources,
 ) -> None:
     """Check a source that was read into a session."""
@@ -107,8 +111,16 @@ def _check_read(
         and state.is_settled
         and state.is_final
         and record.log_status is not None
-        and log.size >= record.log_status.size
+        and _has_size(log, record.log_status.size, measured)
     ):
         found.whole[path] = session_id
     else:
         found.suspects[path] = session_id
+
+
+def _has_size(log: Stored, size: int, measured: Callable[[Stored], Stored]) -> bool:
+    """Return whether the lines of a log have at least this size."""
+    try:
+        return log.size >= size or measured(log).size >= size
+    except (LogNotFound, StorageFailed):
+        return False

@@ -42,8 +42,8 @@ class LargeSession(Wire, frozen=True):
 class StorageReportResult(Wire, frozen=True):
     """The report. Shares are listed with the largest first, months with the newest first."""
 
-    # `sessions`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `trash`, `index` (can be rebuilt),
-    # `records` (other data), and others in the future
+    # `sessions`, `packed`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `originals`, `trash`, `index`
+    # (can be rebuilt), `records` (other data)
     kinds: list[StorageShare]
     total_bytes: int  # the size of all kinds
     agents: list[StorageShare]  # the sessions by agent

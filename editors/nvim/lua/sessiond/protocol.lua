@@ -1755,7 +1755,7 @@
 
 ---The report. Shares are listed with the largest first, months with the newest first.
 ---@class (exact) sessiond.StorageReportResult
----@field kinds sessiond.StorageShare[] `sessions`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `trash`, `index` (can be rebuilt), `records` (other data), and others in the future.
+---@field kinds sessiond.StorageShare[] `sessions`, `packed`, `drafts`, `inPlace` (in folders of other programs), `blobs`, `originals`, `trash`, `index` (can be rebuilt), `records` (other data).
 ---@field totalBytes integer The size of all kinds.
 ---@field agents sessiond.StorageShare[] The sessions by agent.
 ---@field projects sessiond.StorageShare[] The sessions by project: the largest ones.
