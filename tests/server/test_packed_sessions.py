@@ -202,3 +202,17 @@ async def test_a_packed_session_that_was_cut_off_is_refused_by_name(tmp_path: Pa
         peer = await daemon.attach()
         refused = await refusal(peer.call("session/open", path=str(packed)))
         assert refused.kind == "storageFailed"
+
+
+async def test_a_client_has_a_session_unpacked_and_others_hear_of_its_path(tmp_path: Path, cwd: str) -> None:
+    async with a_packed_session(tmp_path, cwd) as (daemon, peer, packed, before):
+        other = await daemon.attach()
+        await other.call("session/open", sessionId="session-old")
+        opened = await peer.call("session/open", sessionId="session-old", unpack=True)
+        plain = Path(str(packed).removesuffix(".zst"))
+        assert opened["session"]["path"] == str(plain)
+        assert plain.read_bytes() == before
+        assert not packed.exists()
+        await other.until(lambda client: bool(client.told("session/changed")))
+        assert other.told("session/changed")[-1]["changed"] == ["path"]
+        assert (await listed(peer, cwd))["path"] == str(plain)

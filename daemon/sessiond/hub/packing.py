@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
+from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
+from sessiond.protocol import types as t
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, StorageFailed, StorageFull
 from sessiond.store.records import Stored
@@ -113,6 +115,14 @@ class Packing:
                 totals.session_count, totals.size_bytes, totals.packed_bytes,
             )  # fmt: skip
         return totals
+
+    async def unpack(self, live: LiveSession, origin: t.Origin) -> None:
+        """Replace the file of a session by the plain one if it is packed. Raises `ReadOnly`, `StorageFailed`."""
+        was = live.log.ref
+        await live.unpack(origin)
+        if live.log.ref != was:
+            self._open.log_moved(was)
+            self._open.log_moved(live.log.ref)
 
     async def _pack(self, stored: Stored, since_ns: int, totals: PackedTotals) -> None:
         if self._open.draining or totals.failed_count >= _MAX_FAILED or self._open.at(stored.ref) is not None:

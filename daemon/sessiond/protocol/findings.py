@@ -139,14 +139,14 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "damagedPackedFile": Kind(
         "error",
-        "The packed file of a session is damaged or was cut off.",
+        "A packed file is damaged or was cut off.",
         f"{_FIX} makes a plain file of the lines that can be read, and keeps the packed one.",
-        "makes a plain file of the lines that can be read",
+        "makes a plain file of its readable lines",
     ),
     "doublePackedFile": Kind(
         "warning",
-        "A session has both a plain and a packed file. The plain one counts.",
-        f"{_FIX} removes the packed one if the plain one has all of it, and renames it otherwise.",
+        "A session has a plain and a packed file.",
+        f"The plain one counts. {_FIX} removes the packed one if the plain one has all of it, or renames it.",
         "removes or renames the packed one",
     ),
     "staleTemporaryFile": Kind(

@@ -53,7 +53,7 @@ CREATE: Final = Method(
     t.SessionResult,
     ("alreadyExists", "idReused", "storageFull", "storageFailed", "draining"),
 )
-OPEN: Final = Method("session/open", t.OpenParams, t.SessionResult, (*_READ, "alreadyExists"))
+OPEN: Final = Method("session/open", t.OpenParams, t.SessionResult, (*_WRITE, "alreadyExists"))
 CLOSE: Final = Method("session/close", t.CloseParams, t.CloseResult, ("sessionNotFound", "sessionTrashed"))
 CONTINUE: Final = Method(
     "session/continue", t.ContinueParams, t.ContinueResult, (*_READ, "idReused", "draining")

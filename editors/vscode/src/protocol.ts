@@ -222,6 +222,8 @@ export interface OpenParams {
   terminal?: Terminal | null;
   /** Write a breadcrumb and a hold for the terminal. Default `true`. */
   bind?: boolean;
+  /** First make the file plain if it is packed. Default `false`. */
+  unpack?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -5840,9 +5842,9 @@ export type FindingKind =
   | "orphanedFile"
   /** A torn line or an original file is beside a session. */
   | "preservedFile"
-  /** The packed file of a session is damaged or was cut off. */
+  /** A packed file is damaged or was cut off. */
   | "damagedPackedFile"
-  /** A session has both a plain and a packed file. The plain one counts. */
+  /** A session has a plain and a packed file. */
   | "doublePackedFile"
   /** A daemon that was killed left a temporary file. */
   | "staleTemporaryFile"
@@ -6038,7 +6040,7 @@ export interface Requests {
    * A damaged file opens read-only. Its problems are reported, and the file is never replaced. If `bind` is false, the
    * server writes no breadcrumb and records no hold for the terminal.
    */
-  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "alreadyExists" };
+  "session/open": { params: OpenParams; result: SessionResult; errors: "sessionNotFound" | "sessionTrashed" | "sessionDamaged" | "foreignDialect" | "storageFailed" | "foreignWriter" | "readOnly" | "storageFull" | "draining" | "alreadyExists" };
   /** Stop using a session. When its last client closes a draft session, the draft moves to the trash. */
   "session/close": { params: CloseParams; result: CloseResult; errors: "sessionNotFound" | "sessionTrashed" };
   /**

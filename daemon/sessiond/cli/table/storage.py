@@ -34,6 +34,18 @@ COMMANDS: dict[str, Command] = {
         ("sessiond verify", "sessiond verify claude-code --deep"),
         paged=True,
     ),
+    "unpack": Command(
+        "Make the compressed file of a session plain, or write a plain copy of it",
+        "unpack:unpack",
+        ("[ID]",),
+        (
+            Option("output", "FILE", "write a plain copy to this new file, and leave the session as it is"),
+            JSON,
+        ),
+        "Files of sessions that nobody used for two weeks are packed (`pack_after` under [keep] in config.toml).\n"
+        "The next change makes them plain again by itself. `zstd -dc` reads them, too.",
+        ("sessiond unpack atlas", "sessiond unpack atlas --output atlas.jsonl"),
+    ),
     "blobs": Command(
         "Show the total size of blobs, or collect those that no session references",
         "blobs:blobs",

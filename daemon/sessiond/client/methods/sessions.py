@@ -77,6 +77,7 @@ class SessionMethods(Methods):
         *,
         path: str | None = None,
         bind: bool = True,
+        unpack: bool = False,
     ) -> t.SessionResult:
         """Open a session by id or by path, and subscribe to it.
 
@@ -89,20 +90,22 @@ class SessionMethods(Methods):
             session_id: The full id of the session; this or `path`. 1 to 128 characters.
             path: The absolute path of a session file.
             bind: Write a breadcrumb and a hold for the terminal.
+            unpack: First make the file plain if it is packed.
 
         Returns:
             A session, and the problems of its file.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `sessionNotFound`, `sessionTrashed`,
-                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `alreadyExists`, or one
-                that every request may have.
+                `sessionDamaged`, `foreignDialect`, `storageFailed`, `foreignWriter`, `readOnly`,
+                `storageFull`, `draining`, `alreadyExists`, or one that every request may have.
             DisconnectedError: The connection was lost before the response, so the outcome is unknown.
         """
         params = t.OpenParams(
             session_id=session_id,
             path=path,
             bind=bind,
+            unpack=unpack,
         )
         return await self.call(m.OPEN, params)
 

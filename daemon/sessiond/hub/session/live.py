@@ -394,6 +394,13 @@ class LiveSession:
         await self._maintenance.move(cwd)
         self._publisher.changed(["path", "cwd"], origin)
 
+    async def unpack(self, origin: t.Origin) -> None:
+        """Replace a packed file by the plain one."""
+        was = self.log.ref
+        await self._maintenance.unpack()
+        if self.log.ref != was:
+            self._publisher.changed(["path"], origin)
+
     # --- closing ---------------------------------------------------------------------------------------
 
     async def flush(self) -> bool:

@@ -184,6 +184,13 @@ class LogMaintenance:
                 await read_into(moved, [lines])
                 await self._rewrite(lines, moved, old_content, tree.version, same_log=True)
 
+    async def unpack(self) -> None:
+        """Replace a packed file by the plain one."""
+        async with self.lock:
+            if self.closing_error is not None:
+                raise self.closing_error
+            await self._log.unpack()
+
     async def add_lines(self, choose: "Callable[[Tree], Steps[ChosenLines]]") -> ChosenLines:
         """Append lines of another store as they are, synced. They are read as lines of another program are.
 

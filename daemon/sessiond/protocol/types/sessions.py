@@ -70,6 +70,7 @@ class OpenParams(Params, frozen=True):
     path: str | None = None  # the absolute path of a session file
     terminal: Terminal | None = None  # default: the terminal of the handshake
     bind: bool = True  # write a breadcrumb and a hold for the terminal
+    unpack: bool = False  # first make the file plain if it is packed
 
 
 class CloseParams(Params, frozen=True):

@@ -38,9 +38,12 @@ async def create(client: Client, params: t.CreateParams) -> t.SessionResult:
 async def open_(client: Client, live: LiveSession, params: t.OpenParams) -> t.SessionResult:
     """Open a session for the client: hold it, subscribe the client, and with `bind` bind it to the terminal.
 
-    `hub.upkeep.reopen_replaced` loads the session again if its file was truncated or replaced.
+    `hub.upkeep.reopen_replaced` loads the session again if its file was truncated or replaced. With `unpack`,
+    `hub.packing.unpack` makes the file plain.
     """
     live = await client.hub.upkeep.reopen_replaced(live)
+    if params.unpack:
+        await client.hub.packing.unpack(live, client.origin())
     await _hold(client, live, (params.terminal or client.terminal) if params.bind else None)
     return session_result(live)
 

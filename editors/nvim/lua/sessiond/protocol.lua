@@ -115,6 +115,7 @@
 ---@field path? string The absolute path of a session file.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal. Default `true`.
+---@field unpack? boolean First make the file plain if it is packed. Default `false`.
 
 ---Stop using a session. When its last client closes a draft session, the draft moves to the trash.
 ---@class (exact) sessiond.CloseParams
@@ -3197,8 +3198,8 @@
 ---| "staleDraft" # A draft session is older than the maximum age of drafts.
 ---| "orphanedFile" # A torn line or an original file is beside a session that no longer exists.
 ---| "preservedFile" # A torn line or an original file is beside a session.
----| "damagedPackedFile" # The packed file of a session is damaged or was cut off.
----| "doublePackedFile" # A session has both a plain and a packed file. The plain one counts.
+---| "damagedPackedFile" # A packed file is damaged or was cut off.
+---| "doublePackedFile" # A session has a plain and a packed file.
 ---| "staleTemporaryFile" # A daemon that was killed left a temporary file.
 ---| "openElsewhere" # Another program has a session file open for writing.
 ---| "writeBlocked" # An open session accepts no appends at present.
