@@ -446,3 +446,19 @@ async def test_a_packed_log_that_was_cut_off_is_refused_with_the_lines_that_can_
         await store.open("abc")
     assert sessions(tmp_path) == [file]
     await store.close()
+
+
+async def test_a_log_keeps_its_open_index_when_it_is_packed(tmp_path: Path) -> None:
+    store = store_at(tmp_path)
+    log = await new_log(store, lines=LINES)
+    await log.write_open_index([b"index"])
+    await log.close()
+    assert await store.pack(log.ref) is not None
+    await store.close()
+    again = store_at(tmp_path)
+    log = await again.open("abc")
+    index = await log.read_open_index()
+    assert index is not None
+    assert bytes(index) == b"index"
+    await log.close()
+    await again.close()

@@ -15,6 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from sessiond.store.files import paths
+
 log = logging.getLogger(__name__)
 
 FOLDER: Final = "open-indexes"
@@ -87,7 +89,7 @@ class OpenIndexes:
         with suppress(OSError), os.scandir(self._folder) as entries:
             for entry in entries:
                 with suppress(OSError):
-                    if entry.name in known and os.path.lexists(_ref_in(Path(entry.path))):
+                    if entry.name in known and _is_there(_ref_in(Path(entry.path))):
                         status = entry.stat(follow_symlinks=False)
                         left.append((status.st_mtime_ns, status.st_size, entry.name))
                         continue
@@ -97,6 +99,11 @@ class OpenIndexes:
             size += its_size
             if size > MAX_BYTES:
                 self.remove(name)
+
+
+def _is_there(ref: bytes) -> bool:
+    """Return whether the log of a path exists, packed or not."""
+    return os.path.lexists(ref) or os.path.lexists(paths.other_name(os.fsdecode(ref)))
 
 
 def _framed(ref: bytes, parts: Sequence[bytes]) -> Iterator[bytes]:
