@@ -23,6 +23,7 @@ NAMES = (
     "handover",
     "panes",
     "corruption",
+    "archive",
     "security",
     "environments",
     "disk",
