@@ -142,11 +142,13 @@ class AgentsConfig:
 
     `folders`: folders of sessions by the name of the agent, beside those where the agent usually has them.
     `session_start_note`: hooks give an agent's model a note about the project's last sessions when a session begins.
+    `exclude`: patterns of absolute paths; sessions whose folder or file is below one are not read.
     """
 
     follow: tuple[str, ...] = ()
     folders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     session_start_note: bool = False
+    exclude: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -343,7 +345,12 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
     ),
     "agents": (
         AgentsConfig,
-        {"follow": values.words, "folders": values.agent_folders, "session_start_note": values.switch},
+        {
+            "follow": values.words,
+            "folders": values.agent_folders,
+            "session_start_note": values.switch,
+            "exclude": values.patterns,
+        },
     ),
     "sync": (SyncConfig, {"maps": values.maps}),
     "store": (StoreConfig, {"url": values.store_url}),

@@ -14,6 +14,7 @@ _MAX_TOKENS: Final = 1_000_000_000
 _MAX_DECISIONS: Final = 10
 _MAX_CLIENTS: Final = 100_000
 _MAX_FRAME_BYTES: Final = 512 * MIB
+_MAX_PATTERN: Final = 1_000
 _MAX_SESSIONS: Final = 1_000_000_000
 
 FILES: Final = "files:"
@@ -151,6 +152,18 @@ def folders(key: str, value: object) -> tuple[str, ...]:
         advice = f'{key} as a list of folders: ["~/.pi/agent/sessions", "/srv/sessions"]'
         raise InvalidValueError(f"{key} is {value!r:.80}, which names no folders", advice)
     return tuple(folders)
+
+
+def patterns(key: str, value: object) -> tuple[str, ...]:
+    """Return patterns of absolute paths. In the file, they may begin with `~`."""
+    names = value if isinstance(value, list) else [None]
+    found = [os.path.expanduser(name) for name in names if isinstance(name, str)]  # noqa: PTH111 - a text
+    if len(found) < len(names) or not all(
+        1 < len(name) <= _MAX_PATTERN and name.startswith("/") and "\0" not in name for name in found
+    ):
+        advice = f'{key} as a list of patterns of absolute paths: ["~/secret", "/srv/clients/*/app"]'
+        raise InvalidValueError(f"{key} is {value!r:.80}, which names no folders", advice)
+    return tuple(found)
 
 
 def agent_folders(key: str, value: object) -> dict[str, tuple[str, ...]]:

@@ -118,6 +118,11 @@ class Locations:
         return os.path.join(self.state, "scrub.json")
 
     @property
+    def forgotten(self) -> str:
+        """The sessions that nothing brings back; see `hub/retention/forgotten.py`."""
+        return os.path.join(self.state, "forgotten.db")
+
+    @property
     def secret_rules(self) -> str:
         """Compiled rules that find secrets in exports. They may be deleted at any time; see `hub/redaction`."""
         return os.path.join(self.state, "secret-rules")

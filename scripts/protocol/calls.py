@@ -141,6 +141,8 @@ TOPICS = (
             Call("CLEANUP", "cleanup"),
             Call("TRASH_PURGE", "purge", ("session_id",)),
             Call("TRASH_LIST", "trash"),
+            Call("FORGOTTEN_LIST", "forgotten"),
+            Call("FORGOTTEN_REVOKE", "revoke_forgotten", ("session_ids",)),
             Call("BLOB_COLLECT", "collect_blobs"),
         ),
     ),

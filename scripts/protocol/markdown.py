@@ -225,7 +225,7 @@ def _fields(definition: JsonSchema) -> str:
         f"| {_label(name, definition)} | {type_name(field)} | {_notes(name, field)} |"
         for name, field in definition["properties"].items()
     )
-    return _table(("field", "type", "notes"), rows)
+    return _table(("field", "type", ""), rows)
 
 
 def _notes(name: str, field: JsonSchema) -> str:

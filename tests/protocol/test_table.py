@@ -106,7 +106,7 @@ def test_the_comment_behind_a_field_is_its_documentation() -> None:
 
 def test_the_working_state_the_views_agents_and_syncs_are_experimental_and_all_else_is_stable() -> None:
     experimental = {method.name for method in METHODS.values() if method.stability == "experimental"}
-    rooms = ("state/", "view/", "agent/", "sync/", "blob/missing")
+    rooms = ("state/", "view/", "agent/", "sync/", "blob/missing", "forgotten/")
     assert experimental == {name for name in METHODS if name.startswith(rooms)}
     assert {notification.stability for notification in NOTIFICATIONS.values()} == {"stable"}
     document = schema()

@@ -276,7 +276,8 @@ def _server_on(files: Store, home: Path, socket_path: str | None, config: Config
         (home / folder).mkdir(parents=True, exist_ok=True)
     hub = Hub(files, MemoryStore(), config, index_path=str(home / "state/index.db"),
               history_path=str(home / "data/history.db"), commands_path=str(home / "state/commands.db"),
-              imports_path=str(home / "state/imports.db"), sync_path=str(home / "state/sync.db"))  # fmt: skip
+              imports_path=str(home / "state/imports.db"), sync_path=str(home / "state/sync.db"),
+              forgotten_path=str(home / "state/forgotten.db"))  # fmt: skip
     return Server(hub, home=str(home), socket_path=socket_path, config=config)
 
 

@@ -269,3 +269,16 @@ async def test_after_a_full_disk_a_repetition_stores_the_rest(tmp_path: Path) ->
         disk.room = None
         assert (await take(machines.there, tmp_path / "one")).problems == []
         assert await machines.are_same(session_id)
+
+
+async def test_a_bundle_does_not_bring_a_forgotten_session_back(machines: Machines, file: Path) -> None:
+    here = machines.here
+    kept, forgotten = await here.talk(), await here.talk()
+    await write(here, file)
+    await here.peer.call("session/delete", sessionId=forgotten, forget=True)
+    await here.delete(kept)
+    await take(here, file)
+
+    assert forgotten not in await here.ids()
+    [session] = (await here.peer.call("forgotten/list"))["sessions"]
+    assert session["sessionId"] == forgotten

@@ -1,5 +1,6 @@
 """The hub: composes the parts that find, create, list, maintain and close the sessions of this process."""
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from sessiond.hub.repairs import LogRepairs
 from sessiond.hub.retention.blob_collection import collect
 from sessiond.hub.retention.cleanup import Cleanup
 from sessiond.hub.retention.deletion import CLOSED_UNANSWERED, Deletion
+from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.retention.trash_requests import TrashRequests
 from sessiond.hub.retention.trash_results import deleted
 from sessiond.hub.session.blobs import SessionBlobs
@@ -69,6 +71,7 @@ class Hub:
         commands_path: The file of the command journal; None means a temporary file.
         imports_path: The file of the records of imports; None means a temporary file.
         sync_path: The file of the records of syncs; None means a temporary file.
+        forgotten_path: The file of the forgotten sessions; None means a temporary file.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class Hub:
         commands_path: str | None = None,
         imports_path: str | None = None,
         sync_path: str | None = None,
+        forgotten_path: str | None = None,
     ) -> None:
         config = config or Config()
         self.terminals = Terminals(files)
@@ -99,11 +103,13 @@ class Hub:
         self.sessions = OpenSessions(files, memory, self.index, trash)
         self.sessions.log_moved = self._log_moved
         self.disk_space = DiskSpaceMonitor(files)
-        self.deletion = Deletion(self.sessions, trash, files, memory, self.commands)
-        self.sync = Synchronization(files, trash, self.sessions, sync_path)
+        self.forgotten = ForgottenSessions(forgotten_path)
+        self.deletion = Deletion(self.sessions, trash, files, memory, self.commands, self.forgotten)
+        self.sync = Synchronization(files, trash, self.sessions, sync_path, self.forgotten)
         self.trash_requests = TrashRequests(
-            self.sessions, trash, self.index, memory, self.commands, self.sync.purging, self.sync.restored
-        )
+            self.sessions, trash, self.index, memory, self.commands, self.sync.purging, self.sync.restored,
+            self.forgotten,
+        )  # fmt: skip
         self.moves = SessionMoves(self.sessions, files, self.commands)
         self.new_sessions = NewSessions(files, memory, self.sessions, self.lineage)
         self.resume_service = ResumeService(
@@ -115,7 +121,7 @@ class Hub:
         self.cleanup = Cleanup(files, self.index, self.sessions, self.deletion, self.terminals, self.commands)
         self.blobs = SessionBlobs(None, stores=(files.blobs, memory.blobs))
         self.summarizers = Summarizers(config.summarizer)
-        self.exchange = Exchange(self.sessions, files, secret_rules_folder, imports_path)
+        self.exchange = Exchange(self.sessions, files, secret_rules_folder, imports_path, self.forgotten)
         self.redaction = TextRedaction(self.exchange.provider_keys)
         self.following = AgentFollowing(self.sessions, self.exchange)
         self.following.configure(config.agents)
@@ -300,6 +306,7 @@ class Hub:
         await self.commands.close()
         await self.exchange.close()
         await self.sync.close()
+        await asyncio.to_thread(self.forgotten.close)
         refusals: list[StorageFailed] = []
         for live in self.sessions.all():
             try:

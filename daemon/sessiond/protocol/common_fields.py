@@ -33,7 +33,7 @@ COMMON_FIELDS: Final[dict[str, str]] = {
     "label": "the label; null without one",
     "preview": "the beginning of the text, in one line",
     "sizeBytes": "the size, in bytes",
-    "nextCursor": "the cursor of the next page; null on the last page",
+    "nextCursor": "of the next page; null on the last one",
     "previousCursor": "the cursor of the previous page; null on the first page",
     "dryRun": "whether nothing was changed",
     "missingBlobs": "the hashes of blobs that could not be restored",

@@ -144,6 +144,17 @@ TRASH_RESTORE: Final = Method(
 TRASH_LIST: Final = Method(
     "trash/list", t.TrashListParams, t.TrashListResult, ("cursorExpired", "storageFailed")
 )
+FORGOTTEN_LIST: Final = Method(
+    "forgotten/list",
+    t.ForgottenListParams,
+    t.ForgottenListResult,
+    ("storageFailed",),
+    stability="experimental",
+)
+FORGOTTEN_REVOKE: Final = Method(
+    "forgotten/revoke", t.ForgottenRevokeParams, t.ForgottenRevokeResult, ("storageFailed", "draining"),
+    stability="experimental",
+)  # fmt: skip
 CLEANUP: Final = Method(
     "session/cleanup",
     t.CleanupParams,
@@ -270,6 +281,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         RENAME, TAG,
         SUBSCRIBE, UNSUBSCRIBE, WATCH_TREE, FLUSH,
         MOVE, DELETE, CLEANUP, TRASH_LIST, TRASH_RESTORE, TRASH_PURGE,
+        FORGOTTEN_LIST, FORGOTTEN_REVOKE,
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_PATH, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_IMPORT, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
         AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT, STORAGE_REPORT,

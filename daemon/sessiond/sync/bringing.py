@@ -142,6 +142,8 @@ class _Run:
     ) -> Callable[[], Awaitable[None]] | None:
         """Return what a session needs that only one side has outside of the trash."""
         is_wanted = self._options.undelete and target.is_target
+        if gone is not None and gone.is_forgotten is True and (is_wanted or gone.digest != stored.digest):
+            return None  # only the person who forgot it can take that back
         if gone is None or (gone.state == "purged" and (is_wanted or gone.digest != stored.digest)):
             return (lambda: self._copying.whole(source, target, stored)) if target.is_target else None
         if is_wanted:

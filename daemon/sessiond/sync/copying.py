@@ -86,6 +86,8 @@ class Copying:
                 )  # fmt: skip
             put = await target.daemon.call(m.SYNC_PUT, params)
             self._take(session_id, put)
+            if is_first and not (put.is_new or put.added_count or put.duplicate_count):
+                return  # the target refused the session as a whole
             self._count(target, put.added_count, len(data), is_new=put.is_new)
             is_first = False
             if page.next_after is None:

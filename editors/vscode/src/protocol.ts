@@ -28,7 +28,7 @@ export interface CreateParams {
   ephemeral?: boolean;
   /** Default: the terminal of the handshake. */
   terminal?: Terminal | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -61,7 +61,7 @@ export interface SessionResult {
   session: SessionInfo;
   /** The problems of its file, at most 100. */
   problems: Problem[];
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   /** Of a fork: references without a blob, at most 100. */
   missingBlobs: string[];
@@ -73,7 +73,7 @@ export interface SessionResult {
 
 /** The summary of a session that a picker shows. */
 export interface SessionInfo {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** The path of its file; null for an ephemeral session. */
   path: string | null;
@@ -214,7 +214,7 @@ export interface Problem {
  * server writes no breadcrumb and records no hold for the terminal.
  */
 export interface OpenParams {
-  /** The full id of the session; this or `path`. 1 to 128 characters. */
+  /** The session's full id; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The absolute path of a session file. */
   path?: string | null;
@@ -230,7 +230,7 @@ export interface OpenParams {
 
 /** Stop using a session. When its last client closes a draft session, the draft moves to the trash. */
 export interface CloseParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -271,7 +271,7 @@ export interface ContinueParams {
   create?: boolean;
   /** Write a breadcrumb and a hold for the terminal; default: the value of `create`. */
   bind?: boolean | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -291,7 +291,7 @@ export interface ContinueResult {
   problems: Problem[];
   /** Folders that may be earlier names of `cwd`; at most 5. */
   formerFolders: FormerFolder[];
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -330,7 +330,7 @@ export interface FormerFolder {
 export interface ListParams {
   /** Only sessions of this folder; default: sessions of all folders. */
   cwd?: string | null;
-  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  /** Only those of the project of this absolute folder. At most 4096 characters. */
   project?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
@@ -346,7 +346,7 @@ export interface ListParams {
   until?: string | null;
   /** The order: by time or title. Default `"updated"`. */
   sort?: ListSort;
-  /** From an earlier result; default: the first page. At most 16384 characters. */
+  /** From an earlier result; default: none. At most 16384 characters. */
   cursor?: string | null;
   /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
@@ -421,7 +421,7 @@ export interface ListResult {
  * beginning and the end of the file show, and may change. All other members are final.
  */
 export interface ListedSession {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** The path of its file; null for an ephemeral session. */
   path: string | null;
@@ -541,7 +541,7 @@ export interface SearchParams {
   query: string;
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  /** Only those of the project of this absolute folder. At most 4096 characters. */
   project?: string | null;
   /** Only messages with one of these roles. At most 100 items. */
   roles?: string[] | null;
@@ -557,7 +557,7 @@ export interface SearchParams {
   agent?: string | null;
   /** Only entries of this session. 1 to 128 characters. */
   sessionId?: string | null;
-  /** From an earlier result; default: the first page. */
+  /** From an earlier result; default: none. */
   cursor?: string | null;
   /** Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`. */
   waitMs?: number;
@@ -667,7 +667,7 @@ export interface RecallParams {
   budgetTokens?: number;
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  /** Only those of the project of this absolute folder. At most 4096 characters. */
   project?: string | null;
   /** Only sessions read from this agent. 1 to 128 characters. */
   agent?: string | null;
@@ -754,7 +754,7 @@ export interface RecallNeighbor {
 
 /** Return the summary of a session and the problems of its file. Does not open or subscribe. */
 export interface InfoParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -762,7 +762,7 @@ export interface InfoParams {
 
 /** Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree. */
 export interface StatsParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -880,7 +880,7 @@ export interface ContextUse {
  * `rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
  */
 export interface CompareParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The entry that ends the first path. 1 to 64 characters. */
   leftId: string;
@@ -939,7 +939,7 @@ export interface ComparedSide {
  * several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
  */
 export interface AppendParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** In log order. 1 to 10000 items. */
   entries: (Draft | Record<string, unknown>)[];
@@ -997,7 +997,7 @@ export interface Appended {
  * they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
  */
 export interface EntriesParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The position after which the page begins. */
   after?: After | null;
@@ -1007,7 +1007,7 @@ export interface EntriesParams {
   entryIds?: string[] | null;
   /** The order of the pages, and of the entries in a page. Default `"forward"`. */
   direction?: Direction;
-  /** From an earlier result; default: the first page. */
+  /** From an earlier result; default: none. */
   cursor?: string | null;
   /** Maximum number of entries per page. 1 to 10000. Default `200`. */
   limit?: number;
@@ -1059,7 +1059,7 @@ export interface StoredEntry {
  * With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
  */
 export interface PathParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -1091,7 +1091,7 @@ export interface PathParams {
  * `cursorExpired`.
  */
 export interface TreeParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** Which rows are visible. Default `"default"`. */
   filter?: Filter;
@@ -1101,7 +1101,7 @@ export interface TreeParams {
   rootId?: string | null;
   /** The entry in the middle of the page. 1 to 64 characters. */
   aroundId?: string | null;
-  /** From an earlier result; default: the first page. */
+  /** From an earlier result; default: none. */
   cursor?: string | null;
   /** Maximum number of rows per page. 1 to 10000. Default `1000`. */
   limit?: number;
@@ -1180,9 +1180,9 @@ export interface TreeNode {
 
 /** List the labeled entries of a session, in log order. */
 export interface LabelsParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
-  /** From an earlier result; default: the first page. */
+  /** From an earlier result; default: none. */
   cursor?: string | null;
   /** Maximum number of labels per page. 1 to 10000. Default `1000`. */
   limit?: number;
@@ -1233,7 +1233,7 @@ export interface LabeledEntry {
  * be restored, its reference stays in the agents' format; in a provider's format the content is left out.
  */
 export interface ContextParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -1326,7 +1326,7 @@ export interface Explained {
  * would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
  */
 export interface PrepareCompactionParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -1418,7 +1418,7 @@ export interface CompactionSettings {
  * To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
  */
 export interface CompactParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The summary; without it, the server has one written. */
   summary?: string | null;
@@ -1440,9 +1440,9 @@ export interface CompactParams {
   instructions?: string | null;
   /** Fail with `leafConflict` if the leaf is another. 1 to 64 characters. */
   expectedLeafId?: string | null;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1470,7 +1470,7 @@ export interface CompactResult {
   tokensBefore: number;
   /** An estimate, including the summary. */
   tokensAfter: number;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1482,11 +1482,11 @@ export interface CompactResult {
  * The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
  */
 export interface ConfigureParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** Null removes the choice. */
   autoCompact?: CompactionChoice | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1502,7 +1502,7 @@ export interface ConfigureResult {
   logId: string;
   /** The seq of that line; of the last line if nothing was changed. */
   seq: number;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1514,7 +1514,7 @@ export interface ConfigureResult {
  * Nothing is changed. A null `entryId` means before the first entry.
  */
 export interface PrepareBranchParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The new leaf; null means before the first entry. 1 to 64 characters. */
   entryId: string | null;
@@ -1560,7 +1560,7 @@ export interface PrepareBranchResult {
  * or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
  */
 export interface BranchParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The new leaf; null means before the first entry. 1 to 64 characters. */
   entryId: string | null;
@@ -1576,9 +1576,9 @@ export interface BranchParams {
   summarize?: boolean;
   /** Instructions for the summary. */
   instructions?: string | null;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1600,7 +1600,7 @@ export interface BranchResult {
   summary: string | null;
   /** Its writer; null without a summary. */
   summarizedBy: SummarizedBy | (string & {}) | null;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1629,7 +1629,7 @@ export interface ForkParams {
   cwd?: string | null;
   /** The title of the new session. At most 1000 characters. */
   title?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1660,7 +1660,7 @@ export interface ImportParams {
   cursor?: string | null;
   /** The most files to read. 1 to 1000. Default `1000`. */
   limit?: number;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1741,7 +1741,7 @@ export interface SkippedFile {
  * share it.
  */
 export interface ExportParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The format to write. */
   format: ExportFormat;
@@ -1753,7 +1753,7 @@ export interface ExportParams {
   overwrite?: boolean;
   /** Remove secrets. Default `true`. */
   redact?: boolean;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1836,7 +1836,7 @@ export interface Redaction {
  * written.
  */
 export interface ResumeParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The name of an agent; default: its own. 1 to 128 characters. */
   agent?: string | null;
@@ -1883,13 +1883,13 @@ export interface ResumeResult {
 
 /** Label an entry. An absent or empty `label` removes the label. */
 export interface LabelParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The id of the entry. 1 to 64 characters. */
   entryId: string;
   /** The label; empty or null removes it. At most 1000 characters. */
   label?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1905,7 +1905,7 @@ export interface ChangeResult {
   seq: number;
   /** The session after the change. */
   session: SessionInfo;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1917,11 +1917,11 @@ export interface ChangeResult {
  * The server also writes the title to the title slot or the header, where oh-my-pi reads it.
  */
 export interface RenameParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The title; an empty one removes it. At most 1000 characters. */
   title: string;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1934,7 +1934,7 @@ export interface RenameParams {
  * adds no tag to a session that already exceeds it.
  */
 export interface TagParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** Tags to add. At most 100 items. */
   add?: string[] | null;
@@ -1942,7 +1942,7 @@ export interface TagParams {
   remove?: string[] | null;
   /** The tags that replace all others. At most 100 items. */
   tags?: string[] | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -1956,7 +1956,7 @@ export interface TagParams {
  * why. The client then reads the tree again.
  */
 export interface SubscribeParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The last position that the client knows; default: no replay. */
   after?: After | null;
@@ -1986,7 +1986,7 @@ export interface SubscribeResult {
 
 /** Cancel the subscription to a session. The session stays open for this client. */
 export interface UnsubscribeParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2010,7 +2010,7 @@ export interface UnsubscribeResult {
  * may have up to 64 watches, of lists and of trees.
  */
 export interface WatchTreeParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** Which rows are visible. Default `"default"`. */
   filter?: Filter;
@@ -2040,7 +2040,7 @@ export interface WatchTreeResult {
 
 /** Wait until every line of a session (default: of all sessions) is synced to the disk. */
 export interface FlushParams {
-  /** The full id of the session; default: all sessions. 1 to 128 characters. */
+  /** The session's full id; default: all sessions. 1 to 128 characters. */
   sessionId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2061,11 +2061,11 @@ export interface FlushResult {
  * original file stays beside it. Clients that have the session open keep it open.
  */
 export interface MoveParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The new folder, an absolute path. */
   cwd: string;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2078,13 +2078,15 @@ export interface MoveParams {
  * deleted only if it is named by `path`, the absolute path of its file.
  */
 export interface DeleteParams {
-  /** The full id of the session; this or `path`. 1 to 128 characters. */
+  /** The session's full id; this or `path`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The absolute path of the session's file. */
   path?: string | null;
   /** A text for the notification and the trash, for example the reason. At most 1000 characters. */
   note?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Also keep imports, followed agents, syncs and bundles from bringing it back. Default `false`. */
+  forget?: boolean;
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2092,7 +2094,7 @@ export interface DeleteParams {
 
 /** The deleted session, its former path, and its place in the trash. */
 export interface DeleteResult {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** Its former path; null for an ephemeral session. */
   path: string | null;
@@ -2100,7 +2102,7 @@ export interface DeleteResult {
   trashId: string;
   /** Its file in the trash, for information; null for an ephemeral session. */
   trashPath: string | null;
-  /** It was in the trash, or an earlier request with this `commandId` took effect. */
+  /** It was in the trash, or an earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2123,7 +2125,7 @@ export interface CleanupParams {
   tags?: string[] | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2145,7 +2147,7 @@ export interface CleanupResult {
   keptCount: number;
   /** True if nothing was moved. */
   dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2179,7 +2181,7 @@ export interface SkippedSession {
 
 /** List the sessions in the trash, the most recently deleted first. */
 export interface TrashListParams {
-  /** From an earlier result; default: the first page. */
+  /** From an earlier result; default: none. */
   cursor?: string | null;
   /** Maximum number of sessions per page. 1 to 10000. Default `50`. */
   limit?: number;
@@ -2205,7 +2207,7 @@ export interface TrashListResult {
 export interface TrashedSession {
   /** Its id in the trash, for `trash/restore` and `trash/purge`. */
   trashId: string;
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** Its file in the trash, for information; null if it is in no file. */
   trashPath: string | null;
@@ -2244,13 +2246,13 @@ export interface TrashedSession {
  * No entry is appended in the folders of other programs.
  */
 export interface RestoreParams {
-  /** The full id of the session; this or `trashId`. 1 to 128 characters. */
+  /** The session's full id; this or `trashId`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`. */
   trashId?: string | null;
   /** Append no entry: a sync restores the session because of what another machine has added. Default `false`. */
   silently?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2265,7 +2267,7 @@ export interface RestoreParams {
  * are no longer referenced.
  */
 export interface PurgeParams {
-  /** The full id of the session; this, `trashId` or `olderThanMs`. 1 to 128 characters. */
+  /** The session's full id; this, `trashId` or `olderThanMs`. 1 to 128 characters. */
   sessionId?: string | null;
   /** The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`. */
   trashId?: string | null;
@@ -2273,7 +2275,7 @@ export interface PurgeParams {
   olderThanMs?: number | null;
   /** Change nothing, and return what would be done. Default `true`. */
   dryRun?: boolean;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2293,15 +2295,59 @@ export interface PurgeResult {
   keptCount: number;
   /** True if nothing was removed. */
   dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** List the sessions that were deleted with `forget`. */
+export interface ForgottenListParams {
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** All of them. */
+export interface ForgottenListResult {
+  /** The last one first. */
+  sessions: ForgottenSession[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** A forgotten session. New copies and forks of it are not imported, either. */
+export interface ForgottenSession {
+  /** The session's full id. */
+  sessionId: string;
+  /** ISO 8601, UTC. */
+  forgottenAt: string;
+  /** The agent that it was read from. */
+  agent: string | null;
+  /** The file of that agent. */
+  path: string | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Allow that forgotten sessions come back, as `trash/restore` does. */
+export interface ForgottenRevokeParams {
+  /** Their full ids. 1 to 10000 items. */
+  sessionIds: string[];
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** Those that were forgotten. */
+export interface ForgottenRevokeResult {
+  /** Their ids. */
+  revoked: string[];
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
 
 /** Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded. */
 export interface StateGetParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The end of the path; default: the session's leaf. 1 to 64 characters. */
   leafId?: string | null;
@@ -2323,7 +2369,7 @@ export interface StateGetResult {
 
 /** The essentials of a session at one point of its tree: references, not content. */
 export interface WorkingState {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** The plan, if there is one. */
   plan: string | null;
@@ -2390,7 +2436,7 @@ export interface StateMetrics {
  * becomes the id of the line, a client may resend the request at any time; it takes effect once.
  */
 export interface StateUpdateParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
   id?: string | null;
@@ -2414,7 +2460,7 @@ export interface StateUpdateParams {
   compress?: boolean;
   /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2464,7 +2510,7 @@ export interface StateUpdateResult {
   seq: number;
   /** Whether the next task prunes the state. */
   shouldPrune: boolean;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2476,7 +2522,7 @@ export interface StateUpdateResult {
  * All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
  */
 export interface StateBeginTaskParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The id of the new entry; the request takes effect once. 1 to 64 characters. */
   id?: string | null;
@@ -2484,7 +2530,7 @@ export interface StateBeginTaskParams {
   decision?: NewDecision | null;
   /** Limits above which the state is pruned. */
   limits?: PruneLimits | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2492,7 +2538,7 @@ export interface StateBeginTaskParams {
 
 /** The data with which an agent begins a task. `context` is a few lines for its system prompt. */
 export interface StateBeginTaskResult {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** Lines for the system prompt: plan, decisions, artifacts. */
   context: string;
@@ -2508,7 +2554,7 @@ export interface StateBeginTaskResult {
   seq: number;
   /** Whether this task pruned the state. */
   pruned: boolean;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2523,7 +2569,7 @@ export interface StateBeginTaskResult {
  * `cursorExpired`; the client then reads from the beginning.
  */
 export interface ViewPageParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The position after which the rows begin; default: the beginning. */
   after?: After | null;
@@ -2553,7 +2599,7 @@ export interface ViewPageResult {
 
 /** The session data in the head of a page. */
 export interface PageSession {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** The folder of the session. */
   cwd: string;
@@ -2650,7 +2696,7 @@ export interface PageMark {
  * one side if the path ends on the other.
  */
 export interface ViewPathParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The entry; default: the leaf. 1 to 64 characters. */
   entryId?: string | null;
@@ -2698,7 +2744,7 @@ export interface ViewDocumentResult {
  * All message text is in fences that it cannot close. Cut texts are complete.
  */
 export interface ViewEntryParams {
-  /** The full id of the session. 1 to 128 characters. */
+  /** The session's full id. 1 to 128 characters. */
   sessionId: string;
   /** The id of the entry. 1 to 64 characters. */
   entryId: string;
@@ -2731,7 +2777,7 @@ export interface HistoryListParams {
   cwd?: string | null;
   /** Only prompts of this session, which may be deleted by now. 1 to 128 characters. */
   sessionId?: string | null;
-  /** From an earlier result; default: the first page. */
+  /** From an earlier result; default: none. */
   cursor?: string | null;
   /** Maximum number of prompts per page. 1 to 1000. Default `50`. */
   limit?: number;
@@ -2780,7 +2826,7 @@ export interface HistoryAddParams {
   prompt: string;
   /** The folder in which it was typed. */
   cwd?: string | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2792,7 +2838,7 @@ export interface HistoryAddResult {
   added: boolean;
   /** The id of the prompt, for `history/delete`; null if it was not added. */
   promptId: string | null;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2844,7 +2890,7 @@ export interface HistoryImportResult {
 export interface HistoryDeleteParams {
   /** The prompts. 1 to 1000 items. */
   promptIds: string[];
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2854,7 +2900,7 @@ export interface HistoryDeleteParams {
 export interface HistoryDeleteResult {
   /** Ids of `promptIds` that were in the history; at most 1,000. */
   deletedIds: string[];
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2917,9 +2963,9 @@ export interface BlobCollectParams {
   dryRun?: boolean;
   /** Milliseconds; default: the configured grace period. At least 0. */
   graceMs?: number | null;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
-  /** Requests with the same id take effect once. 1 to 128 characters without NUL. */
+  /** Repeats take effect once. 1 to 128 characters without NUL. */
   commandId?: string | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -2947,7 +2993,7 @@ export interface BlobCollectResult {
   trashPath: string | null;
   /** True if nothing was moved. */
   dryRun: boolean;
-  /** An earlier request with this `commandId` took effect. */
+  /** An earlier request took effect. */
   duplicate: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3102,7 +3148,7 @@ export interface AgentFollowParams {
   all?: boolean;
   /** HOME and the variables that `agent/list` names, as the client has them: the folders that they name are followed, too, and are written to `agents.folders` of the configuration file. */
   environment?: Record<string, string> | null;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3135,7 +3181,7 @@ export interface AgentUnfollowParams {
 export interface AgentForgetParams {
   /** Its name. 1 to 64 characters. */
   agent: string;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3213,7 +3259,7 @@ export interface UsageReportParams {
   until?: string | null;
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  /** Only those of the project of this absolute folder. At most 4096 characters. */
   project?: string | null;
   /** Only sessions read from this agent. 1 to 128 characters. */
   agent?: string | null;
@@ -3393,7 +3439,7 @@ export interface LargeSession {
  * Their files are listed, and not opened or changed.
  */
 export interface StorageAgentsParams {
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3523,7 +3569,7 @@ export interface AgentVerifyParams {
   agents?: string[] | null;
   /** Read every source again. Default `false`. */
   deep?: boolean;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3651,6 +3697,8 @@ export interface SyncPosition {
   trashId: string | null;
   /** Why it cannot be synchronized, as a sentence; null if it can. */
   problem: string | null;
+  /** True if it was deleted with `forget`: it is not copied to this side. */
+  isForgotten?: boolean;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }
@@ -4019,7 +4067,7 @@ export interface WatchParams {
 export interface ListFilter {
   /** Only sessions of this folder. */
   cwd?: string | null;
-  /** Only sessions of the project of this folder, an absolute path. At most 4096 characters. */
+  /** Only those of the project of this absolute folder. At most 4096 characters. */
   project?: string | null;
   /** Only sessions with all of these tags. At most 100 items. */
   tags?: string[] | null;
@@ -4230,7 +4278,7 @@ export interface DoctorParams {
   findingsPerKind?: number;
   /** Look for secrets only. Default `false`. */
   secrets?: boolean;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4392,7 +4440,7 @@ export interface SummarizeParams {
   models: Record<string, string>;
   /** Instructions of the person who asked for the summary. */
   instructions: string | null;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken: string | number;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -4501,7 +4549,7 @@ export interface ChangedNote {
 
 /** A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client. */
 export interface DeletedNote {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** Its id in the trash, for `trash/restore`. */
   trashId: string;
@@ -4544,7 +4592,7 @@ export interface LaggedNote {
  * the server compacts the session automatically. If it is null, a client has to do so.
  */
 export interface ContextFilledNote {
-  /** The full id of the session. */
+  /** The session's full id. */
   sessionId: string;
   /** The end of the path that is full. */
   leafId: string;
@@ -6351,6 +6399,18 @@ export interface Requests {
    */
   "trash/purge": { params: PurgeParams; result: PurgeResult; errors: "sessionNotFound" | "idReused" | "storageFailed" | "draining" };
   /**
+   * List the sessions that were deleted with `forget`.
+   *
+   * @experimental
+   */
+  "forgotten/list": { params: ForgottenListParams; result: ForgottenListResult; errors: "storageFailed" };
+  /**
+   * Allow that forgotten sessions come back, as `trash/restore` does.
+   *
+   * @experimental
+   */
+  "forgotten/revoke": { params: ForgottenRevokeParams; result: ForgottenRevokeResult; errors: "storageFailed" | "draining" };
+  /**
    * Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
    *
    * @experimental
@@ -6759,6 +6819,8 @@ export const methods = {
   trashList: "trash/list",
   trashRestore: "trash/restore",
   trashPurge: "trash/purge",
+  forgottenList: "forgotten/list",
+  forgottenRevoke: "forgotten/revoke",
   stateGet: "state/get",
   stateUpdate: "state/update",
   stateBeginTask: "state/beginTask",

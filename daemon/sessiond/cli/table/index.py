@@ -30,7 +30,7 @@ GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "entries": ("Entries", ("tree", "view", "append", "branch", "diff", "label", "watch")),
     "context": ("The context of a model", ("context", "compact", "configure", "stats", "state")),
-    "trash": ("The trash", ("delete", "restore", "trash", "cleanup", "purge")),
+    "trash": ("The trash", ("delete", "forget", "restore", "trash", "cleanup", "purge")),
     "programs": ("Other programs", ("agents", "acp", "import", "export", "redact")),
     "machines": ("Other machines and stores", ("sync", "bundle", "backup", "move-store")),
     "storage": ("Storage", ("storage", "verify", "unpack", "blobs")),

@@ -17,6 +17,29 @@ COMMANDS: dict[str, Command] = {
         ),
         writes=("session/delete",),
     ),
+    "forget": Command(
+        "Delete sessions so that no import, agent, sync or bundle brings them back",
+        "forgetting:forget",
+        ("[ID…]",),
+        (
+            Option(
+                "project", "DIR", "all sessions of the project of this folder; without --yes, only list them"
+            ),
+            Option("yes", "", "forget the sessions of --project"),
+            Option("purge", "", "also delete them from the trash for good"),
+            Option("list", "", "list the forgotten sessions"),
+            Option("revoke", "", "allow that the sessions ID… come back"),
+            JSON,
+        ),
+        "The sessions go to the trash, and sessiond restore brings them back. Copies and forks of them that are not\n"
+        "stored yet are not imported, either. The agent's own files are not changed.",
+        (
+            "sessiond forget 4f0c21aa",
+            "sessiond forget --project ~/secret --yes --purge",
+            "sessiond forget --list",
+        ),
+        writes=("session/delete", "trash/purge", "forgotten/revoke"),
+    ),
     "restore": Command(
         "Move sessions from the trash back to their folders, or restore a backup",
         "trash:restore",

@@ -39,7 +39,7 @@ class ContextMethods(Methods):
         Method `session/context`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             format: The format of the messages.
             explain: Explain for every entry of the path why it is in the context or not.
@@ -81,7 +81,7 @@ class ContextMethods(Methods):
         Method `session/prepareCompaction`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             settings: Settings for this request, instead of those in force.
             instructions: Instructions for the summary.
@@ -132,7 +132,7 @@ class ContextMethods(Methods):
         Method `session/compact`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             summary: The summary; without it, the server has one written.
             first_kept_entry_id: The first entry that stays; only with `summary`. 1 to 64 characters.
             short_summary: A summary of one or two lines, for people.
@@ -144,7 +144,7 @@ class ContextMethods(Methods):
             instructions: Instructions for the summary.
             expected_leaf_id: Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
             progress: Called with each step of the work.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The compaction that was written, and the leaf before it.
@@ -189,9 +189,9 @@ class ContextMethods(Methods):
         Method `session/configure`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             auto_compact: None removes the choice.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The settings in force. `record_id` is the line that recorded a change.
@@ -225,7 +225,7 @@ class ContextMethods(Methods):
         Method `session/prepareBranch`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             entry_id: The new leaf; None means before the first entry. 1 to 64 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             max_tokens: Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000.
@@ -275,7 +275,7 @@ class ContextMethods(Methods):
         Method `session/branch`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             entry_id: The new leaf; None means before the first entry. 1 to 64 characters.
             summary: A summary of the branch that the leaf leaves.
             details: Any JSON value to store beside the summary.
@@ -284,7 +284,7 @@ class ContextMethods(Methods):
             summarize: Have a summary of the branch written.
             instructions: Instructions for the summary.
             progress: Called with each step of the work.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The leaf after the move, and the line that recorded it: a branch summary, or a line that only

@@ -38,12 +38,12 @@ class EntryMethods(AppendMethods):
         Method `session/entries`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             after: The position after which the page begins.
             around_id: The entry in the middle of the page. 1 to 64 characters.
             entry_ids: Exactly these entries. At most 10000 items.
             direction: The order of the pages, and of the entries in a page.
-            cursor: From an earlier result; default: the first page.
+            cursor: From an earlier result; default: none.
             limit: Maximum number of entries per page. 1 to 10000.
             resolve_blobs: Restore images and cut texts from their blobs.
 
@@ -85,7 +85,7 @@ class EntryMethods(AppendMethods):
         Method `session/path`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
             direction: The order of the pages, and of the entries in a page.
             cursor: From an earlier result with the same direction; default: the first page.
@@ -143,12 +143,12 @@ class EntryMethods(AppendMethods):
         Method `session/tree`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             filter: Which rows are visible.
             query: Only rows with all of these words.
             root_id: Only this entry and its descendants. 1 to 64 characters.
             around_id: The entry in the middle of the page. 1 to 64 characters.
-            cursor: From an earlier result; default: the first page.
+            cursor: From an earlier result; default: none.
             limit: Maximum number of rows per page. 1 to 10000.
             layout: The order and the indentation of the rows.
             open_ids: Layout `path`: the open branches. At most 10000 items.
@@ -202,7 +202,7 @@ class EntryMethods(AppendMethods):
         Method `session/watchTree`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             filter: Which rows are visible.
             query: Only rows with all of these words.
             open_ids: The open branches. At most 10000 items.
@@ -268,8 +268,8 @@ class EntryMethods(AppendMethods):
         Method `session/labels`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
-            cursor: From an earlier result; default: the first page.
+            session_id: The session's full id. 1 to 128 characters.
+            cursor: From an earlier result; default: none.
             limit: Maximum number of labels per page. 1 to 10000.
 
         Returns:
@@ -301,10 +301,10 @@ class EntryMethods(AppendMethods):
         Method `session/label`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             entry_id: The id of the entry. 1 to 64 characters.
             label: The label; empty or None removes it. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The line that recorded the change, and the session after it.

@@ -92,7 +92,7 @@ class ExchangeMethods(Methods):
         Method `session/export`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             format: The format to write.
             leaf_id: Only the path to it; default: the whole tree. 1 to 64 characters.
             path: The absolute path of the file to write; default: return the text. 1 to 4096 characters.
@@ -144,7 +144,7 @@ class ExchangeMethods(Methods):
         Method `session/resume`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             agent: The name of an agent; default: its own. 1 to 128 characters.
             leaf_id: The last entry of the path; default: the leaf. 1 to 64 characters.
             cwd: The folder to resume in; default: the folder of the session. 1 to 4096 characters.

@@ -31,7 +31,7 @@ class HistoryMethods(Methods):
         Args:
             prompt: The text; of a longer one, the first 100,000 characters are stored.
             cwd: The folder in which it was typed.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             Whether the prompt was added.
@@ -95,7 +95,7 @@ class HistoryMethods(Methods):
             query: The words to find; default: every prompt matches. At most 1000 characters.
             cwd: Only prompts of this folder.
             session_id: Only prompts of this session, which may be deleted by now. 1 to 128 characters.
-            cursor: From an earlier result; default: the first page.
+            cursor: From an earlier result; default: none.
             limit: Maximum number of prompts per page. 1 to 1000.
 
         Returns:
@@ -130,7 +130,7 @@ class HistoryMethods(Methods):
 
         Args:
             prompt_ids: The prompts. 1 to 1000 items.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The prompts that were removed.

@@ -19,6 +19,7 @@ class RetentionMethods(Methods):
         *,
         path: str | None = None,
         note: str | None = None,
+        forget: bool = False,
         command_id: str | None = None,
     ) -> t.DeleteResult:
         """Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
@@ -29,10 +30,11 @@ class RetentionMethods(Methods):
         Method `session/delete`.
 
         Args:
-            session_id: The full id of the session; this or `path`. 1 to 128 characters.
+            session_id: The session's full id; this or `path`. 1 to 128 characters.
             path: The absolute path of the session's file.
             note: A text for the notification and the trash, for example the reason. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            forget: Also keep imports, followed agents, syncs and bundles from bringing it back.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The deleted session, its former path, and its place in the trash.
@@ -47,6 +49,7 @@ class RetentionMethods(Methods):
             session_id=session_id,
             path=path,
             note=note,
+            forget=forget,
             command_id=command_id,
         )
         return await self.call(m.DELETE, params)
@@ -71,10 +74,10 @@ class RetentionMethods(Methods):
         Method `trash/restore`.
 
         Args:
-            session_id: The full id of the session; this or `trash_id`. 1 to 128 characters.
+            session_id: The session's full id; this or `trash_id`. 1 to 128 characters.
             trash_id: The id of the session in the trash. 1 to 128 characters.
             silently: Append no entry: a sync restores the session because of what another machine has added.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -116,7 +119,7 @@ class RetentionMethods(Methods):
             max_sessions: Number of sessions that stay, the newest. At least 0.
             tags: Only sessions with one of these tags. At most 100 items.
             dry_run: Change nothing, and return what would be done.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The sessions that were moved to the trash or with `dry_run` would be, the skipped ones, and how
@@ -155,11 +158,11 @@ class RetentionMethods(Methods):
         Method `trash/purge`.
 
         Args:
-            session_id: The full id of the session; this, `trash_id` or `older_than_ms`. 1 to 128 characters.
+            session_id: The session's full id; this, `trash_id` or `older_than_ms`. 1 to 128 characters.
             trash_id: The id of the session in the trash. 1 to 128 characters.
             older_than_ms: Milliseconds since their deletion. At least 0.
             dry_run: Change nothing, and return what would be done.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The sessions that were removed permanently, or with `dry_run` would be.
@@ -190,7 +193,7 @@ class RetentionMethods(Methods):
         Method `trash/list`.
 
         Args:
-            cursor: From an earlier result; default: the first page.
+            cursor: From an earlier result; default: none.
             limit: Maximum number of sessions per page. 1 to 10000.
             with_total: Also count the sessions of all pages.
 
@@ -208,6 +211,46 @@ class RetentionMethods(Methods):
             with_total=with_total,
         )
         return await self.call(m.TRASH_LIST, params)
+
+    async def forgotten(self) -> t.ForgottenListResult:
+        """List the sessions that were deleted with `forget`.
+
+        Method `forgotten/list`, experimental.
+
+        Returns:
+            All of them.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, or one that every request may
+                have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.ForgottenListParams()
+        return await self.call(m.FORGOTTEN_LIST, params)
+
+    async def revoke_forgotten(
+        self,
+        session_ids: Sequence[str],
+    ) -> t.ForgottenRevokeResult:
+        """Allow that forgotten sessions come back, as `trash/restore` does.
+
+        Method `forgotten/revoke`, experimental.
+
+        Args:
+            session_ids: Their full ids. 1 to 10000 items.
+
+        Returns:
+            Those that were forgotten.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every
+                request may have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        params = t.ForgottenRevokeParams(
+            session_ids=list(session_ids),
+        )
+        return await self.call(m.FORGOTTEN_REVOKE, params)
 
     async def collect_blobs(
         self,
@@ -229,7 +272,7 @@ class RetentionMethods(Methods):
             dry_run: Change nothing, and return what would be done.
             grace_ms: Milliseconds; default: the configured grace period. At least 0.
             progress: Called with each step of the work.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The blobs that were moved to the trash or with `dry_run` would be, and those that stay.

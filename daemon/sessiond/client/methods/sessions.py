@@ -49,7 +49,7 @@ class SessionMethods(Methods):
             parent_path: Instead of `parent_session_id`: the absolute path of its file. At most 4096
                 characters.
             ephemeral: Keep the session in memory only.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -87,7 +87,7 @@ class SessionMethods(Methods):
         Method `session/open`.
 
         Args:
-            session_id: The full id of the session; this or `path`. 1 to 128 characters.
+            session_id: The session's full id; this or `path`. 1 to 128 characters.
             path: The absolute path of a session file.
             bind: Write a breadcrumb and a hold for the terminal.
             unpack: First make the file plain if it is packed.
@@ -118,7 +118,7 @@ class SessionMethods(Methods):
         Method `session/close`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
 
         Returns:
             The number of other clients that have the session open, and the place of a trashed draft.
@@ -161,7 +161,7 @@ class SessionMethods(Methods):
             project: Also choose among the sessions of the other folders of the project of `cwd`.
             create: Create a session if there is none to continue.
             bind: Write a breadcrumb and a hold for the terminal; default: the value of `create`.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The chosen session and the reason.
@@ -222,7 +222,7 @@ class SessionMethods(Methods):
 
         Args:
             cwd: Only sessions of this folder; default: sessions of all folders.
-            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+            project: Only those of the project of this absolute folder. At most 4096 characters.
             tags: Only sessions with all of these tags. At most 100 items.
             query: Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000
                 characters.
@@ -231,7 +231,7 @@ class SessionMethods(Methods):
             since: Only sessions that were updated at this time or later, ISO 8601.
             until: Only sessions whose last update was at this time or earlier, ISO 8601.
             sort: The order: by time or title.
-            cursor: From an earlier result; default: the first page. At most 16384 characters.
+            cursor: From an earlier result; default: none. At most 16384 characters.
             limit: Maximum number of sessions per page. 1 to 10000.
             include_drafts: Also list draft sessions.
             with_total: Also count the sessions of all pages.
@@ -344,7 +344,7 @@ class SessionMethods(Methods):
         Args:
             query: Words, phrases and `beginnings*`. 1 to 1000 characters.
             cwd: Only sessions of this folder.
-            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+            project: Only those of the project of this absolute folder. At most 4096 characters.
             roles: Only messages with one of these roles. At most 100 items.
             tags: Only sessions with all of these tags. At most 100 items.
             labels: Only entries with one of these labels. At most 100 items.
@@ -352,7 +352,7 @@ class SessionMethods(Methods):
             until: Only entries of this time or earlier, ISO 8601.
             agent: Only sessions read from this agent. 1 to 128 characters.
             session_id: Only entries of this session. 1 to 128 characters.
-            cursor: From an earlier result; default: the first page.
+            cursor: From an earlier result; default: none.
             wait_ms: Maximum time to wait until all texts are indexed. 0 to 60000.
             limit: Maximum number of hits per page. 1 to 1000.
             redact: Remove the secrets that an export removes from snippets and titles.
@@ -419,7 +419,7 @@ class SessionMethods(Methods):
             also: Other wordings of the question. At most 8 items.
             budget_tokens: Limit of the result in tokens. 100 to 20000.
             cwd: Only sessions of this folder.
-            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+            project: Only those of the project of this absolute folder. At most 4096 characters.
             agent: Only sessions read from this agent. 1 to 128 characters.
             wait_ms: Maximum time to wait until all texts are indexed. 0 to 60000.
             limit: Maximum number of passages. 1 to 50.
@@ -479,7 +479,7 @@ class SessionMethods(Methods):
             since: Only requests of this time or later, ISO 8601.
             until: Only requests of this time or earlier, ISO 8601.
             cwd: Only sessions of this folder.
-            project: Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+            project: Only those of the project of this absolute folder. At most 4096 characters.
             agent: Only sessions read from this agent. 1 to 128 characters.
             time_zone: The IANA name of the time zone of days; default: that of the server. 1 to 100
                 characters.
@@ -638,7 +638,7 @@ class SessionMethods(Methods):
         Method `session/info`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
 
         Returns:
             A session, and the problems of its file.
@@ -664,7 +664,7 @@ class SessionMethods(Methods):
         Method `session/stats`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
 
         Returns:
@@ -696,7 +696,7 @@ class SessionMethods(Methods):
         Method `session/compare`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             left_id: The entry that ends the first path. 1 to 64 characters.
             right_id: The end of the second path; default: the leaf. 1 to 64 characters.
 
@@ -745,7 +745,7 @@ class SessionMethods(Methods):
             whole: Copy all branches instead of one path.
             cwd: The folder of the new session; default: the folder of the source.
             title: The title of the new session. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -783,9 +783,9 @@ class SessionMethods(Methods):
         Method `session/move`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             cwd: The new folder, an absolute path.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             A session, and the problems of its file.
@@ -817,9 +817,9 @@ class SessionMethods(Methods):
         Method `session/rename`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             title: The title; an empty one removes it. At most 1000 characters.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The line that recorded the change, and the session after it.
@@ -854,11 +854,11 @@ class SessionMethods(Methods):
         Method `session/tag`.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             add: Tags to add. At most 100 items.
             remove: Tags to remove. At most 100 items.
             tags: The tags that replace all others. At most 100 items.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The line that recorded the change, and the session after it.
@@ -887,7 +887,7 @@ class SessionMethods(Methods):
         Method `session/flush`.
 
         Args:
-            session_id: The full id of the session; default: all sessions. 1 to 128 characters.
+            session_id: The session's full id; default: all sessions. 1 to 128 characters.
 
         Returns:
             The lines that were synced.

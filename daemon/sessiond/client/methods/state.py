@@ -24,7 +24,7 @@ class StateMethods(Methods):
         Method `state/get`, experimental.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             leaf_id: The end of the path; default: the session's leaf. 1 to 64 characters.
 
         Returns:
@@ -68,7 +68,7 @@ class StateMethods(Methods):
         Method `state/update`, experimental.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             id: The id of the new entry; the request takes effect once. 1 to 64 characters.
             decision: A decision to record.
             artifact: An artifact to record.
@@ -80,7 +80,7 @@ class StateMethods(Methods):
             agent_name: The name of the agent. 1 to 200 characters.
             compress: Prune now, regardless of the limits.
             limits: Limits above which the state is pruned.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The state directly after this change, and the line that recorded it.
@@ -125,11 +125,11 @@ class StateMethods(Methods):
         Method `state/beginTask`, experimental.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             id: The id of the new entry; the request takes effect once. 1 to 64 characters.
             decision: A decision to record.
             limits: Limits above which the state is pruned.
-            command_id: Requests with the same id take effect once. 1 to 128 characters without NUL.
+            command_id: Repeats take effect once. 1 to 128 characters without NUL.
 
         Returns:
             The data with which an agent begins a task. `context` is a few lines for its system prompt.

@@ -29,7 +29,7 @@ class ViewMethods(Methods):
         Method `view/page`, experimental.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             after: The position after which the rows begin; default: the beginning.
             limit: Maximum number of rows in the part. 1 to 10000.
 
@@ -61,7 +61,7 @@ class ViewMethods(Methods):
         Method `view/entry`, experimental.
 
         Args:
-            session_id: The full id of the session. 1 to 128 characters.
+            session_id: The session's full id. 1 to 128 characters.
             entry_id: The id of the entry. 1 to 64 characters.
 
         Returns:

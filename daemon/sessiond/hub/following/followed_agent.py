@@ -4,7 +4,7 @@ A source is a file, or a session in a database. Its path shows which of the two 
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -12,7 +12,7 @@ from sessiond.agents.agent import Agent
 from sessiond.hub.following.queues import Backlog, DueFiles
 from sessiond.hub.following.sources import AgentSources, SessionSources
 from sessiond.hub.transfer import attachments, fork_history
-from sessiond.hub.transfer.import_results import UNREMARKABLE
+from sessiond.hub.transfer.import_results import EXCLUDED, UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.hub.transfer.unchanged import IMPORTER, is_of_these_readers
@@ -38,6 +38,7 @@ class FollowedAgent:
         gone: Files that do not exist any more, and whose sessions record that.
         unsettled: Files that are gone, are back, or were moved, and whose sessions do not say so yet.
         forks: Forks whose history was not found, which are read again when another session is found.
+        excluded: Sources that are not read because of their folder, with that folder.
         lacking: By the path of a source, the files beside it that did not exist when it was read.
         unwatched: Sources without a known running process, and whether one was known until now.
         ended: Sources that no process has any more, with the time of that in nanoseconds since 1970.
@@ -66,6 +67,7 @@ class FollowedAgent:
     gone: set[str] = field(default_factory=set)
     unsettled: set[str] = field(default_factory=set)
     forks: set[str] = field(default_factory=set)
+    excluded: dict[str, str] = field(default_factory=dict)
     lacking: dict[str, list[str]] = field(default_factory=dict)
     unwatched: dict[str, bool] = field(default_factory=dict)
     ended: dict[str, int] = field(default_factory=dict)
@@ -82,7 +84,12 @@ class FollowedAgent:
     pause: float = FIRST_PAUSE
     paused_until: float = 0.0
 
-    def recall(self, records: Mapping[str, SourceRecord], census: AgentSources) -> None:
+    def recall(
+        self,
+        records: Mapping[str, SourceRecord],
+        census: AgentSources,
+        is_excluded: Callable[[str, str], bool],
+    ) -> None:
         """Recall which files were read before this daemon started. Takes time, so it is called on a thread.
 
         Files that another version of the readers has read are read again, in the backlog.
@@ -90,6 +97,7 @@ class FollowedAgent:
         Args:
             records: The records of the files of the agent.
             census: The first census.
+            is_excluded: Returns whether a session is not read, for the path of its source and its folder.
         """
         for path, record in records.items():
             if record.is_gone:
@@ -100,6 +108,10 @@ class FollowedAgent:
                 record.skipped is not None and record.importer != IMPORTER
             ):
                 continue  # this version may read what an earlier one refused, or another way
+            elif record.skipped is not None and record.skipped.message == EXCLUDED:
+                if is_excluded(path, record.cwd):
+                    self.seen[path] = record.state.status
+                    self.excluded[path] = record.cwd
             elif record.state.is_settled and record.state.is_final:
                 self.seen[path] = record.state.status
                 if absent := attachments.missing(record.state.attachments):

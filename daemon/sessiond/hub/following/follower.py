@@ -23,6 +23,7 @@ from sessiond.hub.errors import Draining, HubError
 from sessiond.hub.following import file_states
 from sessiond.hub.following.agent_list import readable
 from sessiond.hub.following.agent_watches import AgentWatches, Report
+from sessiond.hub.following.exclusions import Exclusions
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.session_ends import SessionEnds
 from sessiond.hub.following.storage import sources_of
@@ -33,7 +34,7 @@ from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import fork_history, memory_limit
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.foreign_files import GROWING_SECONDS
-from sessiond.hub.transfer.import_results import BEING_RECORDED, UNREMARKABLE
+from sessiond.hub.transfer.import_results import BEING_RECORDED, EXCLUDED, UNREMARKABLE
 from sessiond.hub.transfer.reporting import Reporting
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus, unread
@@ -87,11 +88,13 @@ class AgentFollower:
         self._agents: dict[str, FollowedAgent] = {}
         self._folders: Mapping[str, tuple[str, ...]] = {}
         """The folders that the configuration adds, by the name of an agent."""
+        self._exclude: tuple[str, ...] = ()
+        self._exclusions = Exclusions()
         self._work = asyncio.Event()
         self._watches = AgentWatches(environ, self._report)
         self._is_running = False
         self._census_at: dict[str, float] = {}  # the time of the next census of each agent
-        self._tails = Tails(open_sessions, exchange)
+        self._tails = Tails(open_sessions, exchange, lambda path, cwd: self._exclusions.covers(path, cwd))
         self._session_ends = SessionEnds(open_sessions, exchange, self._take_alone, self._work.set)
         self._created: Callable[[t.SessionInfo], None] = _ignore
 
@@ -103,6 +106,9 @@ class AgentFollower:
             if name not in AGENTS:
                 log.warning("[agents] follow: %r is not an agent; the agents are %s", name, ", ".join(AGENTS))
         before, self._folders = self._folders, config.folders
+        if config.exclude != self._exclude:
+            self._exclude, self._exclusions = config.exclude, Exclusions(config.exclude)
+            self._agents = {}  # their files are compared with the patterns anew
         followed: dict[str, FollowedAgent] = {}
         for name in (name for name in config.follow if name in AGENTS and readable(AGENTS[name])):
             known = self._agents.get(name) if before.get(name) == config.folders.get(name) else None
@@ -132,6 +138,13 @@ class AgentFollower:
             self._census_at[name] = 0.0
         self._work.set()
         return True
+
+    def read_again(self, paths: Sequence[str]) -> None:
+        """Read files as if they were new."""
+        for followed in self._agents.values():
+            known = [path for path in paths if followed.seen.pop(path, None) is not None]
+            followed.report(known)
+        self._work.set()
 
     def _new(self, name: str) -> FollowedAgent:
         agent = AGENTS[name].also_in(self._folders.get(name, ()))
@@ -273,7 +286,8 @@ class AgentFollower:
             found = followed.sources.census()
             followed.looked_at_ns, followed.is_census_due = began, False
             if records is not None:
-                followed.recall(records.below(agent.folders(self._environ)), found)
+                known = records.below(agent.folders(self._environ))
+                followed.recall(known, found, self._exclusions.covers)
             return followed.compare(found)
 
         followed.report(await asyncio.to_thread(compare))
@@ -332,25 +346,36 @@ class AgentFollower:
         if isinstance(found, str):
             followed.problems[container or path] = found
         elif found is not None:
-            if path in followed.lacking and not is_due:
-                is_due = await asyncio.to_thread(followed.is_complete_now, path)
-            if followed.seen.get(path) == found and not is_due:
-                return
-            if (until := followed.rests.get(path, 0.0)) > time.monotonic():
-                followed.due[path] = until
-            elif is_due or path in followed.gone or not await self._append_added(followed, path):
-                started = time.monotonic()
-                await self._import(followed, [path])
-                if found.size >= followed.sources.min_tail_bytes:
-                    seconds = time.monotonic() - started
-                    if not await self._tails.begin(followed, path, is_read_now=True):
-                        followed.rests[path] = time.monotonic() + REST_FACTOR * seconds
+            await self._take_present(followed, path, found, is_due=is_due)
         else:
             followed.problems.pop(path, None)
             self._tails.forget(path)
             if followed.seen.pop(path, None) is not None:
                 followed.unsettled.add(path)
                 self._census_at[followed.agent.name] = 0.0  # the file may be at another place
+
+    async def _take_present(
+        self, followed: FollowedAgent, path: str, found: FileStatus, *, is_due: bool
+    ) -> None:
+        """Read a source that exists, unless it is as it was read last, or is not to be read."""
+        if (cwd := followed.excluded.get(path)) is not None:
+            if await asyncio.to_thread(self._exclusions.covers, path, cwd):
+                followed.seen[path] = found
+                return
+            del followed.excluded[path]
+        if path in followed.lacking and not is_due:
+            is_due = await asyncio.to_thread(followed.is_complete_now, path)
+        if followed.seen.get(path) == found and not is_due:
+            return
+        if (until := followed.rests.get(path, 0.0)) > time.monotonic():
+            followed.due[path] = until
+        elif is_due or path in followed.gone or not await self._append_added(followed, path):
+            started = time.monotonic()
+            await self._import(followed, [path])
+            if found.size >= followed.sources.min_tail_bytes:
+                seconds = time.monotonic() - started
+                if not await self._tails.begin(followed, path, is_read_now=True):
+                    followed.rests[path] = time.monotonic() + REST_FACTOR * seconds
 
     async def _take_container(self, followed: FollowedAgent, path: str) -> None:
         """Find the sources in a database that was reported as written."""
@@ -395,13 +420,16 @@ class AgentFollower:
         status = await asyncio.to_thread(lambda: {path: followed.sources.status(path) for path in ready})
         reporting = Reporting(_ignore, self._on_created, t.Origin(kind="foreign"))
         try:
-            outcomes = await imports.import_followed(ready, reporting)
+            outcomes = await imports.import_followed(ready, reporting, self._exclusions.covers)
         except StorageFailed as error:
             log.warning("cannot follow %s: %s", followed.agent.title, error)
             for path in ready:
                 followed.due[path] = time.monotonic() + RETRY_SECONDS
             return
         for path, outcome in zip(ready, outcomes, strict=True):
+            if isinstance(outcome, t.SkippedFile) and outcome.message == EXCLUDED:
+                found = (await asyncio.to_thread(imports.records.find, [path], None)).get(path)
+                followed.excluded[path] = "" if found is None else found.cwd
             if absent := imports.missing_files.get(path):
                 followed.lacking[path] = absent
             else:
@@ -475,7 +503,8 @@ class AgentFollower:
         try:
             await self._open.ref_of(record.session.session_id)
         except HubError:
-            followed.problems[path] = DELETED
+            if not await self._exchange.is_forgotten(record.session.session_id):
+                followed.problems[path] = DELETED
             status = await asyncio.to_thread(followed.sources.status, path)
             if status is not None:
                 followed.seen[path] = status

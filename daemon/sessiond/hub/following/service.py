@@ -113,6 +113,15 @@ class AgentFollowing:
             record.session.session_id: path for path, record in below.items() if record.session is not None
         }
 
+    async def read_again(self, paths: Sequence[str]) -> None:
+        """Read files as if they were new, if their agents are followed."""
+        if not paths:
+            return
+        records = await self.records()
+        await asyncio.to_thread(records.delete, paths)
+        if self._follower is not None:
+            self._follower.read_again(paths)
+
     async def drop_records(self, name: str) -> None:
         """Drop the records of the files of an agent, so that they are imported again when it is followed again."""
         records = await self.records()

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -15,7 +16,7 @@ import msgspec
 from sessiond.hub.errors import Draining, HubError
 from sessiond.hub.following.followed_agent import FollowedAgent
 from sessiond.hub.following.sources import SourceTail
-from sessiond.hub.following.tails import fits
+from sessiond.hub.following.tails import Added, fits
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer.exchange import Exchange
 from sessiond.hub.transfer.leading_file import is_origin
@@ -39,11 +40,15 @@ class Tails:
     Args:
         open_sessions: The open sessions.
         exchange: Appends the entries.
+        is_excluded: Returns whether a session is not read, for the path of its file and its folder. Blocks.
     """
 
-    def __init__(self, open_sessions: OpenSessions, exchange: Exchange) -> None:
+    def __init__(
+        self, open_sessions: OpenSessions, exchange: Exchange, is_excluded: Callable[[str, str], bool]
+    ) -> None:
         self._open = open_sessions
         self._exchange = exchange
+        self._is_excluded = is_excluded
         self._tails: dict[str, tuple[SourceTail, str]] = {}  # with the ids of their sessions
 
     def forget(self, path: str) -> None:
@@ -63,7 +68,7 @@ class Tails:
             return None
         tail, session_id = known_tail
         try:
-            added = await asyncio.to_thread(tail.read_added)
+            added = await asyncio.to_thread(self._read_added, tail, path)
             if added is None:
                 return None
             live = await self._open.session(session_id)
@@ -89,6 +94,11 @@ class Tails:
             return None
         self._tails[path] = tail, session_id
         return added.status
+
+    def _read_added(self, tail: SourceTail, path: str) -> Added | None:
+        """Return what was added to a file; None if it must be read whole, or its folder is excluded now."""
+        added = tail.read_added()
+        return None if added is None or self._is_excluded(path, added.imported.cwd) else added
 
     async def begin(self, followed: FollowedAgent, path: str, *, is_read_now: bool = False) -> bool:
         """Continue after the lines that were read of a large file.

@@ -1,17 +1,21 @@
 """Deletes sessions: moves them to the trash. A deletion can be undone (`trash_requests`)."""
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from sessiond.hub import clock
 from sessiond.hub.caller import Caller
 from sessiond.hub.errors import IncompatibleParams, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, refuse_reused
 from sessiond.hub.retention import trash_results
+from sessiond.hub.retention.forgotten import ForgottenSessions, Tombstone
 from sessiond.hub.session.description import info_of
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.trash import Trash
 from sessiond.protocol import methods as m, types as t
+from sessiond.session.content.prompt_key import prompt_key
 from sessiond.session.tree import lines
 from sessiond.session.tree.command_ids import CommandRecord
 from sessiond.store.base import Store
@@ -28,13 +32,15 @@ class Deletion:
     """Moves sessions to the trash of their store. `memory` is the store of the ephemeral sessions."""
 
     def __init__(
-        self, opened: OpenSessions, trash: Trash, files: Store, memory: Store, commands: Commands
-    ) -> None:
+        self, opened: OpenSessions, trash: Trash, files: Store, memory: Store, commands: Commands,
+        forgotten: ForgottenSessions,
+    ) -> None:  # fmt: skip
         self._open = opened
         self._trash = trash
         self._files = files
         self._memory = memory
         self._commands = commands
+        self._forgotten = forgotten
         commands.settle_with(m.DELETE, self._settle)
 
     async def delete_named(self, params: t.DeleteParams, caller: Caller) -> t.DeleteResult:
@@ -49,6 +55,8 @@ class Deletion:
             by_path = params.path is not None
             try:
                 live = await self._open.named(params.session_id, params.path)
+                if params.forget:  # before the deletion, so that nothing brings it back in between
+                    await asyncio.to_thread(self._forgotten.put, _forgotten(live))
                 gone = await self.delete(
                     live, by_path=by_path, note=params.note, by=caller.client_id, command=command
                 )
@@ -56,6 +64,9 @@ class Deletion:
                 known = await self._deleted_before(before)
                 if known is None:
                     raise
+                if params.forget:
+                    gone_session = Tombstone(known.session_id, clock.timestamp())
+                    await asyncio.to_thread(self._forgotten.put, gone_session)
                 return known
             origin = caller.origin(params.command_id)
             caller.announce(m.DELETED, trash_results.deleted_note(gone, params.note or None, origin))
@@ -144,3 +155,17 @@ class Deletion:
     async def _settle(self, entry: "Entry") -> t.DeleteResult | None:
         found = [trashed for trashed in await self._trash.list() if trashed.log.about.command_id == entry.id]
         return trash_results.deleted_earlier(found[0], duplicate=False) if found else None
+
+
+def _forgotten(live: LiveSession) -> Tombstone:
+    """Return the record of a session that is forgotten."""
+    tree = live.tree
+    origin = tree.origin
+    prompts = live.read_rows(list(tree.user_rows(1)))
+    return Tombstone(
+        live.session_id,
+        clock.timestamp(),
+        agent=None if origin is None else origin.agent,
+        path=None if origin is None else origin.path,
+        first_prompt=prompt_key(prompts[0]) if prompts else "",
+    )

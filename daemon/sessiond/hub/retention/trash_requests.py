@@ -1,5 +1,6 @@
 """Restores sessions from the trash, purges them, and lists the trash. A purge cannot be undone."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -20,6 +21,7 @@ from sessiond.hub.errors import (
 from sessiond.hub.idempotency.commands import Commands, Intent
 from sessiond.hub.index.index import Index
 from sessiond.hub.retention import trash_results
+from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.description import session_result
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import SHORTEST, OpenSessions
@@ -45,8 +47,9 @@ class TrashRequests:
     def __init__(
         self, opened: OpenSessions, trash: Trash, index: Index, memory: Store,
         commands: Commands, purging: Callable[[InTrash], Awaitable[None]],
-        restored: Callable[[LiveSession], Awaitable[None]],
+        restored: Callable[[LiveSession], Awaitable[None]], forgotten: ForgottenSessions,
     ) -> None:  # fmt: skip
+        self._forgotten = forgotten
         self._purging = purging
         self._restored = restored
         self._open = opened
@@ -86,6 +89,10 @@ class TrashRequests:
     async def _restore(self, params: t.RestoreParams) -> LiveSession:
         self._open.refuse_when_draining()
         store, found, _ = await self._named(params.session_id, params.trash_id)
+        if params.silently and await asyncio.to_thread(self._forgotten.is_forgotten, [found.session_id]):
+            raise NotInTrash(
+                found.session_id
+            )  # a sync of an older version does not know that it was forgotten
         matches = await self._index.find_by_id(found.session_id, min_prefix=SHORTEST)
         if self._open.cached(found.session_id) is not None or found.session_id in matches.refs:
             raise LogExists(found.session_id)
@@ -99,6 +106,7 @@ class TrashRequests:
         except SessionNotFound:
             live = await self._open.session(found.session_id)  # another request has moved it already
         if not params.silently:
+            await asyncio.to_thread(self._forgotten.revoke, [found.session_id])
             await self._restored(live)
         return live
 

@@ -9,10 +9,12 @@ from sessiond.hub import session_info
 from sessiond.hub.caller import Caller
 from sessiond.hub.errors import IncompatibleParams, TooLarge, refuse_unless_absolute
 from sessiond.hub.execution.slices import run_in_slices
+from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.migration import with_cwd
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.positions import Positions
 from sessiond.protocol import methods as m, types as t
+from sessiond.session.content.prompt_key import prompt_key
 from sessiond.session.tree import entries
 from sessiond.session.tree.steps import Steps
 from sessiond.session.tree.tree import Tree
@@ -25,6 +27,7 @@ _MAX_HEAD_BYTES: Final = 1 << 20
 _MAX_REFUSED: Final = 100
 _STEP_BYTES: Final = 128 * 1024
 REFUSED: Final = "the session has another line with this id"
+FORGOTTEN: Final = "the session was forgotten here; `sessiond forget --revoke ID` allows it again"
 NO_JSON: Final = "a line that is not JSON is not stored"
 
 
@@ -42,7 +45,10 @@ class _NewLog:
 class Puts:
     """Adds lines to the sessions of one store."""
 
-    def __init__(self, sessions: OpenSessions, files: Store, positions: Positions) -> None:
+    def __init__(
+        self, sessions: OpenSessions, files: Store, positions: Positions, forgotten: ForgottenSessions
+    ) -> None:
+        self._forgotten = forgotten
         self._sessions = sessions
         self._files = files
         self._positions = positions
@@ -98,6 +104,15 @@ class Puts:
 
     async def _create(self, params: t.SyncPutParams, head: bytes, caller: Caller) -> t.SyncPutResult:
         new = await _new_log(params, head)
+        prompts = [
+            new.tree.entry(row, new.lines[slice(*new.tree.span(row))]) for row in new.tree.user_rows(1)
+        ]
+        key = prompt_key(prompts[0]) if prompts else ""
+        if await asyncio.to_thread(self._forgotten.is_forgotten, [new.header.id], None, key):
+            return t.SyncPutResult(
+                is_new=False, is_outdated=False, added_count=0, duplicate_count=0,
+                refused=[t.RefusedLine(id="", message=FORGOTTEN)], refused_count=1,
+            )  # fmt: skip
         made = await self._files.add(
             new.header.id,
             cwd=new.header.cwd,

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from sessiond.hub import clock
 from sessiond.hub.errors import HubError
+from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.sync.git_remotes import folders_with_remotes
@@ -25,6 +27,8 @@ from sessiond.store.errors import StorageFailed
 
 log = logging.getLogger(__name__)
 
+_NO_DIGEST: Final = "0" * 64
+
 
 class Synchronization:
     """Brings two stores together.
@@ -34,6 +38,7 @@ class Synchronization:
         trash: The trash.
         open_sessions: The open sessions.
         records_path: The file of the records; None means a temporary file.
+        forgotten: The sessions that no sync brings back.
 
     Attributes:
         lines: Reads the lines of sessions as they are stored.
@@ -41,13 +46,15 @@ class Synchronization:
     """
 
     def __init__(
-        self, files: Store, trash: Trash, open_sessions: OpenSessions, records_path: str | None
-    ) -> None:
+        self, files: Store, trash: Trash, open_sessions: OpenSessions, records_path: str | None,
+        forgotten: ForgottenSessions,
+    ) -> None:  # fmt: skip
         self._files = files
         self._records = SyncRecords(records_path)
         self._positions = Positions(files, open_sessions, trash, self._records)
         self.lines = StoredLineReader(files, trash, open_sessions)
-        self.puts = Puts(open_sessions, files, self._positions)
+        self._forgotten = forgotten
+        self.puts = Puts(open_sessions, files, self._positions, forgotten)
 
     async def positions(self, params: t.SyncPositionsParams) -> t.SyncPositionsResult:
         """Return the positions of all sessions, or only the digest of the store. Raises `StorageFailed`."""
@@ -66,8 +73,9 @@ class Synchronization:
                 digest=digest, session_count=len(stored), sessions=[], folders=[], left_out=[]
             )
         folders = {session.position.cwd for session in stored.values()}
+        forgotten = {session.session_id for session in await asyncio.to_thread(self._forgotten.all)}
         return t.SyncPositionsResult(
-            digest=digest, session_count=len(stored), sessions=_rows(found, stored),
+            digest=digest, session_count=len(stored), sessions=_rows(found, stored, forgotten),
             folders=await asyncio.to_thread(folders_with_remotes, folders),
             left_out=[
                 t.SyncLeftOut(path=valid_text(ref), message=why) for ref, why in sorted(found.left_out.items())
@@ -122,13 +130,27 @@ def _leaf_line(leaf_id: str | None) -> bytes:
     return fields.dumps(entry)
 
 
-def _rows(found: StoredSessions, stored: Mapping[str, StoredSession]) -> list[t.SyncPosition]:
+def _rows(
+    found: StoredSessions, stored: Mapping[str, StoredSession], forgotten: Collection[str]
+) -> list[t.SyncPosition]:
+    gone = {**found.purged, **found.trashed}
     rows = [
         *(_row(session, "stored") for session in stored.values()),
-        *(_row(session, "trashed") for session in found.trashed.values()),
-        *(_row(session, "purged") for session in found.purged.values()),
+        *(_row(session, "trashed") for name, session in found.trashed.items() if name not in forgotten),
+        *(_row(session, "purged") for name, session in found.purged.items() if name not in forgotten),
+        *(_forgotten_row(name, gone.get(name)) for name in forgotten if name not in found.stored),
     ]
     return sorted(rows, key=lambda row: row.session_id)
+
+
+def _forgotten_row(session_id: str, session: StoredSession | None) -> t.SyncPosition:
+    """Return the row of a forgotten session. For versions that do not know this, it was purged."""
+    return t.SyncPosition(
+        session_id=session_id, state="purged",
+        line_count=0 if session is None else session.position.line_count,
+        digest=_NO_DIGEST if session is None else session.position.digest,
+        cwd=None, is_draft=False, tags=[], agent=None, trash_id=None, problem=None, is_forgotten=True,
+    )  # fmt: skip
 
 
 def _row(session: StoredSession, state: str) -> t.SyncPosition:

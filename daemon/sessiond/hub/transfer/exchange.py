@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from sessiond.hub.execution.progress import ReportPercentage
+from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.log_reader import Moment
 from sessiond.hub.session.registry import OpenSessions
@@ -30,11 +31,13 @@ class Exchange:
         files: Store,
         secret_rules_folder: str | None,
         records_path: str | None,
+        forgotten: ForgottenSessions,
     ) -> None:
         self._sessions = sessions
         self._files = files
         self._secret_rules_folder = secret_rules_folder
         self._records_path = records_path
+        self._forgotten = forgotten
         self._keys: ProviderKeys | None = None
         self._both: tuple[Imports, Exports] | None = None
 
@@ -42,6 +45,10 @@ class Exchange:
         """See `importing.Imports.run`."""
         imports, _ = await self._loaded()
         return await imports.run(params, reporting)
+
+    async def is_forgotten(self, session_id: str) -> bool:
+        """Return whether a session was forgotten, so that its deletion needs no attention."""
+        return await asyncio.to_thread(self._forgotten.is_forgotten, [session_id])
 
     @property
     def is_importing(self) -> bool:
@@ -86,4 +93,4 @@ class Exchange:
         from sessiond.hub.transfer.importing import Imports
 
         exports = Exports(self._files, keys)
-        return Imports(self._sessions, self._files, self._records_path), exports
+        return Imports(self._sessions, self._files, self._records_path, self._forgotten), exports

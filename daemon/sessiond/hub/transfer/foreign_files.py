@@ -38,6 +38,7 @@ from sessiond.hub.transfer.source_state import (
 )
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.transfer.taken_texts import LONG_TEXT, MARK, TakenTexts
+from sessiond.session.content.prompt_key import first_prompt_key
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.dialects.source import Source
 
@@ -60,6 +61,8 @@ class NotImported(TemplatedError):
         self.reason = reason
         self.state: SourceState | None = None
         """The state of the file, if the reason is its content."""
+        self.cwd = ""
+        """The folder that the file names, if it was refused for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,11 @@ class ReadSource(NamedTuple):
     state: SourceState
     reader: bytes | None = None
     files: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def first_prompt(self) -> str:
+        """The key of its first prompt; empty if it has none."""
+        return first_prompt_key((entry.role, entry.line) for entry in self.imported.entries)
 
 
 class _Content(NamedTuple):

@@ -30,6 +30,7 @@ from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.transfer.streaming import StreamedLog
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import referenced_hashes
+from sessiond.session.content.prompt_key import prompt_key
 from sessiond.session.content.restore_blobs import Find
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported
@@ -74,6 +75,7 @@ class NewSession:
         added: The number of imported entries.
         reader: The state of the reader of the file, if it can continue.
         files: The files of the spool with further blobs, by hash.
+        first_prompt: The key of its first prompt; empty if it has none.
     """
 
     session_id: str
@@ -89,6 +91,7 @@ class NewSession:
     added: int
     reader: bytes | None
     files: Mapping[str, str]
+    first_prompt: str
 
 
 async def read(
@@ -152,6 +155,7 @@ def new_session(source: ReadSource, session_id: str, target: Target, find: Find)
         session_id, cwd, b"".join(entry_placement.ended([landed.log])), None, landed.blobs,
         frozenset(referenced_hashes(landed.log)), imported.is_answered, _info(landed.log),
         replace(imported, entries=[]), source.state, len(imported.entries), source.reader, source.files,
+        source.first_prompt,
     )  # fmt: skip
 
 
@@ -229,9 +233,10 @@ def _streamed(log: StreamedLog) -> NewSession:
             ]
 
         info = session_info.session_info(tree, read, path=None, draft=True, size=size)
+        prompts = read(list(tree.user_rows(1)))
     return NewSession(
         log.session_id, log.cwd, b"", log.path, {}, log.named, log.is_answered, info, log.imported, log.state,
-        log.count, log.reader, log.files,
+        log.count, log.reader, log.files, prompt_key(prompts[0]) if prompts else "",
     )  # fmt: skip
 
 

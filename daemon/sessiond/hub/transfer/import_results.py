@@ -13,7 +13,13 @@ NOT_THERE: Final = "there is no such file or folder"
 OWN_SESSION: Final = "it is a session of sessiond already"
 BEING_RECORDED: Final = "its present turn is being recorded by sessiond acp"
 UNTOUCHED_COPY: Final = "it is a copy of a session that is here, and its agent has not gone on with it"
-UNREMARKABLE: Final = frozenset((NO_ENTRIES, NOT_THERE, OWN_SESSION, BEING_RECORDED, UNTOUCHED_COPY))
+FORGOTTEN: Final = "its session was forgotten here; `sessiond forget --revoke ID` allows it again"
+EXCLUDED: Final = "its folder is excluded from following, or private"
+RECONSIDERED: Final = frozenset((FORGOTTEN, EXCLUDED))
+"""Reasons to skip a file that the user may take back, so that an unchanged file is read again."""
+UNREMARKABLE: Final = frozenset(
+    (NO_ENTRIES, NOT_THERE, OWN_SESSION, BEING_RECORDED, UNTOUCHED_COPY, FORGOTTEN, EXCLUDED)
+)
 """Reasons to skip a file of an agent that need no attention, for example a session that has just begun."""
 MAX_KINDS: Final = 100
 """Limit of types and of kinds of lines that a result lists for a file."""

@@ -1,6 +1,6 @@
 """One import in progress: the request, and the record of each file at its end."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,6 +27,7 @@ class ImportRun:
         companions: Finds what other files say about a session.
         records: The records of its files, by path, which are stored at the end.
         readers: The states of readers that can continue.
+        is_excluded: Returns whether a session is not read, for the path of its source and its folder. Blocks.
         known_files: By the path of a source, the files beside it that the store has.
     """
 
@@ -36,6 +37,7 @@ class ImportRun:
     companions: Companions = field(default_factory=Companions)
     records: dict[str, SourceRecord] = field(default_factory=dict)
     readers: dict[str, bytes] = field(default_factory=dict)
+    is_excluded: Callable[[str, str], bool] = lambda path, cwd: False
     known_files: Mapping[str, Mapping[str, LookedAt]] = field(default_factory=dict)
 
     def record(
@@ -66,7 +68,12 @@ class ImportRun:
             )  # fmt: skip
 
     def record_refusal(
-        self, path: str, skipped: t.SkippedFile, state: SourceState | None, records: SourceRecords
+        self,
+        path: str,
+        skipped: t.SkippedFile,
+        state: SourceState | None,
+        records: SourceRecords,
+        cwd: str = "",
     ) -> None:
         """Record why a file was refused, beside the session of an earlier import. Blocks.
 
@@ -75,6 +82,7 @@ class ImportRun:
             skipped: Why it was refused.
             state: The state of the source, if the reason is its content.
             records: The records of earlier imports.
+            cwd: The folder that the source names, if it was refused for that.
         """
         if state is None:
             if (status := database_sources.status_of(path)) is None:
@@ -82,4 +90,6 @@ class ImportRun:
             state = unread(status)  # the reason is not its content
         before = self.records.get(path) or records.find([path], self.params.format).get(path)
         given = before if before is not None and before.session is not None else SourceRecord(IMPORTER, state)
+        if cwd:
+            given = msgspec.structs.replace(given, cwd=lines.valid_text(cwd))
         self.records[path] = msgspec.structs.replace(given, importer=IMPORTER, state=state, skipped=skipped)

@@ -9,7 +9,7 @@ does not move.
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -18,6 +18,7 @@ from msgspec import UNSET
 from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.errors import ChildFailed, HubError, IncompatibleParams, refuse_unless_absolute
 from sessiond.hub.index.facts import bytes_of
+from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import SessionBlobs, named_hashes
 from sessiond.hub.session.live import LiveSession
@@ -37,6 +38,8 @@ from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
 from sessiond.hub.transfer.import_results import (
     BEING_RECORDED,
+    EXCLUDED,
+    FORGOTTEN,
     OWN_SESSION,
     UNTOUCHED_COPY,
     reason_of,
@@ -76,12 +79,22 @@ _OF_ONE_FILE: Final = (NotImported, HubError, LogExists, LogReplaced, StorageFai
 
 
 class Imports:
-    """Imports into one store. `records_path` is the file of the records of imports; None for a temporary file."""
+    """Imports into one store.
 
-    def __init__(self, sessions: OpenSessions, files: Store, records_path: str | None) -> None:
+    Args:
+        sessions: The open sessions.
+        files: The store.
+        records_path: The file of the records of imports; None for a temporary file.
+        forgotten: The sessions that are not imported.
+    """
+
+    def __init__(
+        self, sessions: OpenSessions, files: Store, records_path: str | None, forgotten: ForgottenSessions
+    ) -> None:
         self._sessions = sessions
         self._files = files
         self._records = SourceRecords(records_path)
+        self._forgotten = forgotten
         self._unchanged = UnchangedSources(files, self._records)
         self._logs = StoredLogs(files)
         self._pages_being_imported = 0
@@ -112,13 +125,21 @@ class Imports:
             next_cursor=page.next_cursor,
         )
 
-    async def import_followed(self, paths: Sequence[str], reporting: Reporting) -> list[ImportOutcome]:
+    async def import_followed(
+        self, paths: Sequence[str], reporting: Reporting, is_excluded: Callable[[str, str], bool]
+    ) -> list[ImportOutcome]:
         """Import files that their program writes at present. Returns the outcome for each file, in order.
+
+        Args:
+            paths: The files.
+            reporting: Receives each new session.
+            is_excluded: Returns whether a session is not read, for the path of its file and its folder. Blocks.
 
         Raises `Draining` and `StorageFailed`, as `run` does.
         """
         page = ImportPage([ImportCandidate(path, named=True) for path in paths], 0, len(paths), None)
-        return await self._import_page(page, ImportRun(t.ImportParams(), reporting, is_followed=True))
+        run = ImportRun(t.ImportParams(), reporting, is_followed=True, is_excluded=is_excluded)
+        return await self._import_page(page, run)
 
     async def append_followed(
         self, live: LiveSession, imported: Imported, new: Sequence[ImportedEntry], path: str, origin: t.Origin
@@ -232,8 +253,8 @@ class Imports:
                 message = lines.valid_text(reason_of(refusal))
                 skipped = t.SkippedFile(path=lines.valid_text(file.path), message=message)
                 outcomes.append(skipped)
-                state = refusal.state if isinstance(refusal, NotImported) else None
-                await asyncio.to_thread(run.record_refusal, file.path, skipped, state, self._records)
+                state, cwd = (refusal.state, refusal.cwd) if isinstance(refusal, NotImported) else (None, "")
+                await asyncio.to_thread(run.record_refusal, file.path, skipped, state, self._records, cwd)
         return outcomes
 
     async def _import(self, path: str, run: ImportRun) -> t.ImportedSession:
@@ -259,6 +280,11 @@ class Imports:
             refusal = NotImported(UNTOUCHED_COPY)
             refusal.state = found.state
             raise refusal
+        await self._refuse_forgotten(found, path)
+        if await asyncio.to_thread(run.is_excluded, path, found.imported.cwd):
+            refusal = NotImported(EXCLUDED)
+            refusal.state, refusal.cwd = found.state, found.imported.cwd
+            raise refusal
         if run.is_followed and found.reader is not None:
             run.readers[path] = found.reader
         if isinstance(found, NewSession):
@@ -272,6 +298,16 @@ class Imports:
             )  # fmt: skip
             await asyncio.to_thread(self._logs.update)
         return await self._create_or_grow(found, target, path, run)
+
+    async def _refuse_forgotten(self, found: NewSession | ReadSource, path: str) -> None:
+        """Raise `NotImported` for a forgotten session, and for a copy or a fork of one that is not stored yet."""
+        names = imported_log.candidates(found.imported, path)
+        is_stored = any(name in self._logs.refs for name in names)
+        key = "" if is_stored else found.first_prompt
+        if await asyncio.to_thread(self._forgotten.is_forgotten, names, path, key):
+            refusal = NotImported(FORGOTTEN)
+            refusal.state = found.state
+            raise refusal
 
     async def _create_or_grow(
         self, source: ReadSource, target: Target, path: str, run: ImportRun

@@ -139,6 +139,16 @@ class SourceRecords:
 
         self._records.change(work)
 
+    def delete(self, paths: Iterable[str]) -> None:
+        """Delete the records of files."""
+        names = [[os.fsencode(path)] for path in paths]
+
+        def work(connection: sqlite3.Connection) -> None:
+            for table in ("sources", "readers"):
+                connection.executemany(f"DELETE FROM {table} WHERE path = ?", names)
+
+        self._records.change(work)
+
     def reader(self, path: str, record: SourceRecord) -> bytes | None:
         """Return the state of the reader of a file after the lines of a record; None if it is not known."""
 

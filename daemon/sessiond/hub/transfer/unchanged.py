@@ -15,6 +15,7 @@ from sessiond.agents import known
 from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import attachments, database_sources, foreign_files, fork_history
 from sessiond.hub.transfer.foreign_files import NotImported
+from sessiond.hub.transfer.import_results import RECONSIDERED
 from sessiond.hub.transfer.source_records import SourceRecord, SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus, LookedAt, SourceState, digest_of_companions
 from sessiond.protocol import types as t
@@ -91,6 +92,8 @@ class UnchangedSources:
 def _is_applicable(path: str, record: SourceRecord, companions: Companions) -> bool:
     """Return whether the outcome of a record is that of another import, provided that the file has the same content."""
     if record.importer != IMPORTER or not record.state.is_final:
+        return False
+    if record.skipped is not None and record.skipped.message in RECONSIDERED:
         return False
     session = record.session
     if session is None or record.skipped is not None:

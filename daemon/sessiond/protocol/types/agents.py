@@ -79,7 +79,7 @@ class AgentFollowParams(Params, frozen=True):
     environment: (
         Annotated[dict[VariableName, Annotated[str, Meta(max_length=4096)]], Meta(max_length=100)] | None
     ) = None
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class AgentFollowResult(Wire, frozen=True):
@@ -103,7 +103,7 @@ class AgentForgetParams(Params, frozen=True):
     """
 
     agent: AgentName  # its name
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class AgentForgetResult(Wire, frozen=True):

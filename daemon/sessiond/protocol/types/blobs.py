@@ -49,8 +49,8 @@ class BlobCollectParams(Params, frozen=True):
 
     dry_run: bool = True  # change nothing, and return what would be done
     grace_ms: Annotated[int, Meta(ge=0)] | None = None  # milliseconds; default: the configured grace period
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class BlobInfo(Wire, frozen=True):
@@ -81,4 +81,4 @@ class BlobCollectResult(Wire, frozen=True):
     truncated: bool  # true if `removed` or `missing` does not have all of them
     trash_path: str | None  # the folder of the removed blobs in the trash; null if none was moved
     dry_run: bool  # true if nothing was moved
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect

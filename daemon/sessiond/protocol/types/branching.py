@@ -24,7 +24,7 @@ class PrepareBranchParams(Params, frozen=True):
     Nothing is changed. A null `entryId` means before the first entry.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     entry_id: EntryId | None  # the new leaf; null means before the first entry
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     max_tokens: Tokens | None = None  # limit for the entries in `prompt`, newest first; default: no limit
@@ -55,7 +55,7 @@ class BranchParams(Params, frozen=True):
     or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     entry_id: EntryId | None  # the new leaf; null means before the first entry
     summary: str | None = None  # a summary of the branch that the leaf leaves
     details: Json | UnsetType = UNSET  # any JSON value to store beside the summary
@@ -63,8 +63,8 @@ class BranchParams(Params, frozen=True):
     expected_leaf_id: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
     summarize: bool = False  # have a summary of the branch written
     instructions: str | None = None  # instructions for the summary
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class BranchResult(Wire, frozen=True):
@@ -77,4 +77,4 @@ class BranchResult(Wire, frozen=True):
     previous_leaf_id: str | None  # the leaf before the move; null before the first entry
     summary: str | None  # the text of the branch summary; null without one
     summarized_by: Annotated[str, opened("SummarizedBy")] | None  # its writer; null without a summary
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect

@@ -42,9 +42,9 @@ class ConfigureParams(Params, frozen=True):
     The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     auto_compact: CompactionChoice | UnsetType | None = UNSET  # null removes the choice
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class ConfigureResult(Wire, frozen=True):
@@ -54,7 +54,7 @@ class ConfigureResult(Wire, frozen=True):
     record_id: str | None  # the id of that line; null if nothing was changed
     log_id: str  # the log of `seq`
     seq: int  # the seq of that line; of the last line if nothing was changed
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
 
 
 class FileOperations(Wire, frozen=True):
@@ -71,7 +71,7 @@ class PrepareCompactionParams(Params, frozen=True):
     would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     settings: CompactionChoice | None = None  # settings for this request, instead of those in force
     instructions: str | None = None  # instructions for the summary
@@ -107,7 +107,7 @@ class CompactParams(Params, frozen=True):
     To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     summary: str | None = None  # the summary; without it, the server has one written
     first_kept_entry_id: EntryId | None = None  # the first entry that stays; only with `summary`
     short_summary: str | None = None  # a summary of one or two lines, for people
@@ -118,8 +118,8 @@ class CompactParams(Params, frozen=True):
     settings: CompactionChoice | None = None  # settings for this request, instead of those in force
     instructions: str | None = None  # instructions for the summary
     expected_leaf_id: EntryId | UnsetType | None = UNSET  # fail with `leafConflict` if the leaf is another
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class CompactResult(Wire, frozen=True):
@@ -135,7 +135,7 @@ class CompactResult(Wire, frozen=True):
     summarized_by: Annotated[str, opened("SummarizedBy")]  # the writer of the summary
     tokens_before: int  # tokens of the context before
     tokens_after: int  # an estimate, including the summary
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
 
 
 class SummarizeParams(Wire, frozen=True):
@@ -151,7 +151,7 @@ class SummarizeParams(Wire, frozen=True):
     entry_ids: list[str]  # the entries to summarize
     models: dict[str, str]  # role -> "provider/model" in force there
     instructions: str | None  # instructions of the person who asked for the summary
-    work_done_token: ProgressToken  # the token of `$/progress` notifications
+    work_done_token: ProgressToken  # for `$/progress` notifications
 
 
 class SummarizeResult(Sent, frozen=True):

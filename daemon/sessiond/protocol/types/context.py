@@ -20,7 +20,7 @@ class ContextParams(Params, frozen=True):
     be restored, its reference stays in the agents' format; in a provider's format the content is left out.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     format: Format = "agent"  # the format of the messages
     explain: bool = False  # explain for every entry of the path why it is in the context or not

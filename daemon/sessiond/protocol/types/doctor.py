@@ -31,7 +31,7 @@ class DoctorParams(Params, frozen=True):
     # maximum number of listed findings of one kind and severity
     findings_per_kind: Annotated[int, Meta(ge=1, le=1_000)] = 100
     secrets: bool = False  # look for secrets only
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class FindingLocation(Wire, frozen=True):

@@ -30,7 +30,7 @@ class ImportParams(Params, frozen=True):
     cwd: Path | None = None  # the folder that the sessions belong to; default: the folder that they name
     cursor: str | None = None  # from an earlier result; default: the first file
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 1_000  # the most files to read
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class ImportProblem(Wire, frozen=True):
@@ -85,13 +85,13 @@ class ExportParams(Params, frozen=True):
     share it.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     format: ExportFormat  # the format to write
     leaf_id: EntryId | UnsetType | None = UNSET  # only the path to it; default: the whole tree
     path: Path | None = None  # the absolute path of the file to write; default: return the text
     overwrite: bool = False  # replace a file that exists
     redact: bool = True  # remove secrets
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class Redaction(Wire, frozen=True):
@@ -151,7 +151,7 @@ class ResumeParams(Params, frozen=True):
     written.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     agent: Annotated[str, Meta(min_length=1, max_length=128)] | None = (
         None  # the name of an agent; default: its own
     )

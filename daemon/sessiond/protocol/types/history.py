@@ -21,7 +21,7 @@ class HistoryAddParams(Params, frozen=True):
 
     prompt: str  # the text; of a longer one, the first 100,000 characters are stored
     cwd: str | None = None  # the folder in which it was typed
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class HistoryAddResult(Wire, frozen=True):
@@ -29,7 +29,7 @@ class HistoryAddResult(Wire, frozen=True):
 
     added: bool  # false if it is empty or equal to the previous prompt, or if the history is disabled
     prompt_id: str | None  # the id of the prompt, for `history/delete`; null if it was not added
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
 
 
 class PromptCopy(Params, frozen=True):
@@ -70,7 +70,7 @@ class HistoryListParams(Params, frozen=True):
     )
     cwd: str | None = None  # only prompts of this folder
     session_id: SessionId | None = None  # only prompts of this session, which may be deleted by now
-    cursor: str | None = None  # from an earlier result; default: the first page
+    cursor: str | None = None  # from an earlier result; default: none
     limit: Page = 50  # maximum number of prompts per page
 
 
@@ -100,11 +100,11 @@ class HistoryDeleteParams(Params, frozen=True):
     """
 
     prompt_ids: Annotated[list[PromptId], Meta(min_length=1, max_length=1_000)]  # the prompts
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class HistoryDeleteResult(Wire, frozen=True):
     """The prompts that were removed."""
 
     deleted_ids: list[str]  # ids of `promptIds` that were in the history; at most 1,000
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect

@@ -12,7 +12,7 @@ class ListFilter(Params, frozen=True):
     """The sessions of a list. They meet all of these conditions, which are those of `session/list`."""
 
     cwd: str | None = None  # only sessions of this folder
-    project: Path | None = None  # only sessions of the project of this folder, an absolute path
+    project: Path | None = None  # only those of the project of this absolute folder
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     query: Annotated[str, Meta(max_length=1_000)] | None = (
         None  # only sessions whose id, title, first prompt, cwd or agent contains each word of this text

@@ -56,7 +56,7 @@ class ChangedNote(Wire, frozen=True):
 class DeletedNote(Wire, frozen=True):
     """A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client."""
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     trash_id: str  # its id in the trash, for `trash/restore`
     trash_path: str | None  # its file in the trash, for information; null for an ephemeral session
     note: str | None  # the text of the request or of the daemon; null without one
@@ -77,7 +77,7 @@ class ContextFilledNote(Wire, frozen=True):
     the server compacts the session automatically. If it is null, a client has to do so.
     """
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     leaf_id: str  # the end of the path that is full
     tokens: int  # tokens of the context
     context_window: int  # tokens of the model's context window, from the settings

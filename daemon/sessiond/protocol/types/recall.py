@@ -29,7 +29,7 @@ class RecallParams(Params, frozen=True):
     also: Annotated[list[Value], Meta(max_length=8)] | None = None  # other wordings of the question
     budget_tokens: Annotated[int, Meta(ge=100, le=20_000)] = 2_000  # limit of the result in tokens
     cwd: str | None = None  # only sessions of this folder
-    project: Path | None = None  # only sessions of the project of this folder, an absolute path
+    project: Path | None = None  # only those of the project of this absolute folder
     agent: AgentName | None = None  # only sessions read from this agent
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0  # maximum time to wait until all texts are indexed
     limit: Annotated[int, Meta(ge=1, le=50)] = 10  # maximum number of passages

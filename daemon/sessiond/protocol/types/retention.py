@@ -25,20 +25,52 @@ class DeleteParams(Params, frozen=True):
     deleted only if it is named by `path`, the absolute path of its file.
     """
 
-    session_id: SessionId | None = None  # the full id of the session; this or `path`
+    session_id: SessionId | None = None  # the session's full id; this or `path`
     path: str | None = None  # the absolute path of the session's file
     note: Note | None = None  # a text for the notification and the trash, for example the reason
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    forget: bool = False  # also keep imports, followed agents, syncs and bundles from bringing it back
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class DeleteResult(Wire, frozen=True):
     """The deleted session, its former path, and its place in the trash."""
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     path: str | None  # its former path; null for an ephemeral session
     trash_id: str  # its id in the trash, for `trash/restore` and `trash/purge`
     trash_path: str | None  # its file in the trash, for information; null for an ephemeral session
-    duplicate: bool = False  # it was in the trash, or an earlier request with this `commandId` took effect
+    duplicate: bool = False  # it was in the trash, or an earlier request took effect
+
+
+class ForgottenListParams(Params, frozen=True):
+    """List the sessions that were deleted with `forget`."""
+
+
+class ForgottenSession(Wire, frozen=True):
+    """A forgotten session. New copies and forks of it are not imported, either."""
+
+    session_id: str  # the session's full id
+    forgotten_at: str  # ISO 8601, UTC
+    agent: str | None  # the agent that it was read from
+    path: str | None  # the file of that agent
+
+
+class ForgottenListResult(Wire, frozen=True):
+    """All of them."""
+
+    sessions: list[ForgottenSession]  # the last one first
+
+
+class ForgottenRevokeParams(Params, frozen=True):
+    """Allow that forgotten sessions come back, as `trash/restore` does."""
+
+    session_ids: Annotated[list[SessionId], Meta(min_length=1, max_length=10_000)]  # their full ids
+
+
+class ForgottenRevokeResult(Wire, frozen=True):
+    """Those that were forgotten."""
+
+    revoked: list[str]  # their ids
 
 
 class RestoreParams(Params, frozen=True):
@@ -52,18 +84,18 @@ class RestoreParams(Params, frozen=True):
     No entry is appended in the folders of other programs.
     """
 
-    session_id: SessionId | None = None  # the full id of the session; this or `trashId`
+    session_id: SessionId | None = None  # the session's full id; this or `trashId`
     trash_id: TrashId | None = None  # the id of the session in the trash
     silently: bool = (
         False  # append no entry: a sync restores the session because of what another machine has added
     )
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class TrashListParams(Params, frozen=True):
     """List the sessions in the trash, the most recently deleted first."""
 
-    cursor: str | None = None  # from an earlier result; default: the first page
+    cursor: str | None = None  # from an earlier result; default: none
     limit: Limit = 50  # maximum number of sessions per page
     with_total: bool = False  # also count the sessions of all pages
 
@@ -72,7 +104,7 @@ class TrashedSession(Wire, frozen=True):
     """A session in the trash, with the note, time and originator of its deletion."""
 
     trash_id: str  # its id in the trash, for `trash/restore` and `trash/purge`
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     trash_path: str | None  # its file in the trash, for information; null if it is in no file
     path: (
         str | None
@@ -107,11 +139,11 @@ class PurgeParams(Params, frozen=True):
     are no longer referenced.
     """
 
-    session_id: SessionId | None = None  # the full id of the session; this, `trashId` or `olderThanMs`
+    session_id: SessionId | None = None  # the session's full id; this, `trashId` or `olderThanMs`
     trash_id: TrashId | None = None  # the id of the session in the trash
     older_than_ms: Milliseconds | None = None  # milliseconds since their deletion
     dry_run: bool = True  # change nothing, and return what would be done
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class PurgeResult(Wire, frozen=True):
@@ -123,7 +155,7 @@ class PurgeResult(Wire, frozen=True):
     purged_bytes: int  # the size of their files
     kept_count: int  # the number of sessions that stay in the trash
     dry_run: bool  # true if nothing was removed
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
 
 
 class CleanupParams(Params, frozen=True):
@@ -139,7 +171,7 @@ class CleanupParams(Params, frozen=True):
     max_sessions: Annotated[int, Meta(ge=0)] | None = None  # number of sessions that stay, the newest
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with one of these tags
     dry_run: bool = True  # change nothing, and return what would be done
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class CleanedSession(Wire, frozen=True):
@@ -169,4 +201,4 @@ class CleanupResult(Wire, frozen=True):
     truncated: bool  # true if `removed` or `skipped` does not have all of them
     kept_count: int  # the number of considered sessions that stay, with the skipped ones
     dry_run: bool  # true if nothing was moved
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect

@@ -36,7 +36,7 @@ class SearchParams(Params, frozen=True):
 
     query: Annotated[str, Meta(min_length=1, max_length=1_000)]  # words, phrases and `beginnings*`
     cwd: str | None = None  # only sessions of this folder
-    project: Path | None = None  # only sessions of the project of this folder, an absolute path
+    project: Path | None = None  # only those of the project of this absolute folder
     roles: Annotated[list[Value], Meta(max_length=100)] | None = None  # only messages with one of these roles
     tags: Annotated[list[Value], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     labels: Annotated[list[Value], Meta(max_length=100)] | None = (
@@ -46,7 +46,7 @@ class SearchParams(Params, frozen=True):
     until: str | None = None  # only entries of this time or earlier, ISO 8601
     agent: AgentName | None = None  # only sessions read from this agent
     session_id: SessionId | None = None  # only entries of this session
-    cursor: str | None = None  # from an earlier result; default: the first page
+    cursor: str | None = None  # from an earlier result; default: none
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0  # maximum time to wait until all texts are indexed
     limit: Annotated[int, Meta(ge=1, le=1_000)] = 20  # maximum number of hits per page
     redact: bool = False  # remove the secrets that an export removes from snippets and titles

@@ -44,7 +44,7 @@ class CreateParams(Params, frozen=True):
     parent_path: Path | None = None  # instead of `parentSessionId`: the absolute path of its file
     ephemeral: bool = False  # keep the session in memory only
     terminal: Terminal | None = None  # default: the terminal of the handshake
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class SessionResult(Wire, frozen=True):
@@ -52,7 +52,7 @@ class SessionResult(Wire, frozen=True):
 
     session: SessionInfo  # the session
     problems: list[Problem]  # the problems of its file, at most 100
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
     missing_blobs: list[str] = msgspec.field(
         default_factory=list
     )  # of a fork: references without a blob, at most 100
@@ -66,7 +66,7 @@ class OpenParams(Params, frozen=True):
     server writes no breadcrumb and records no hold for the terminal.
     """
 
-    session_id: SessionId | None = None  # the full id of the session; this or `path`
+    session_id: SessionId | None = None  # the session's full id; this or `path`
     path: str | None = None  # the absolute path of a session file
     terminal: Terminal | None = None  # default: the terminal of the handshake
     bind: bool = True  # write a breadcrumb and a hold for the terminal
@@ -76,7 +76,7 @@ class OpenParams(Params, frozen=True):
 class CloseParams(Params, frozen=True):
     """Stop using a session. When its last client closes a draft session, the draft moves to the trash."""
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
 
 
 class CloseResult(Wire, frozen=True):
@@ -105,7 +105,7 @@ class ContinueParams(Params, frozen=True):
     terminal: Terminal | None = None  # default: the terminal of the handshake
     create: bool = True  # create a session if there is none to continue
     bind: bool | None = None  # write a breadcrumb and a hold for the terminal; default: the value of `create`
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
     @property
     def binds(self) -> bool:
@@ -131,7 +131,7 @@ class ContinueResult(Wire, frozen=True):
     created: bool  # the session is new
     problems: list[Problem]  # the problems of its file, at most 100
     former_folders: list[FormerFolder]  # folders that may be earlier names of `cwd`; at most 5
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
 
 
 class ListParams(Params, frozen=True):
@@ -152,7 +152,7 @@ class ListParams(Params, frozen=True):
     """
 
     cwd: str | None = None  # only sessions of this folder; default: sessions of all folders
-    project: Path | None = None  # only sessions of the project of this folder, an absolute path
+    project: Path | None = None  # only those of the project of this absolute folder
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # only sessions with all of these tags
     query: Annotated[str, Meta(max_length=1_000)] | None = (
         None  # only sessions whose id, title, first prompt, cwd or agent contains this text
@@ -162,9 +162,7 @@ class ListParams(Params, frozen=True):
     since: str | None = None  # only sessions that were updated at this time or later, ISO 8601
     until: str | None = None  # only sessions whose last update was at this time or earlier, ISO 8601
     sort: ListSort = "updated"  # the order: by time or title
-    cursor: Annotated[str, Meta(max_length=16_384)] | None = (
-        None  # from an earlier result; default: the first page
-    )
+    cursor: Annotated[str, Meta(max_length=16_384)] | None = None  # from an earlier result; default: none
     limit: Limit = 50  # maximum number of sessions per page
     include_drafts: bool = False  # also list draft sessions
     with_total: bool = False  # also count the sessions of all pages
@@ -234,7 +232,7 @@ class ListResult(Wire, frozen=True):
 class InfoParams(Params, frozen=True):
     """Return the summary of a session and the problems of its file. Does not open or subscribe."""
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
 
 
 class ResolveParams(Params, frozen=True):
@@ -278,7 +276,7 @@ class ForkParams(Params, frozen=True):
     whole: bool = False  # copy all branches instead of one path
     cwd: str | None = None  # the folder of the new session; default: the folder of the source
     title: Title | None = None  # the title of the new session
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class MoveParams(Params, frozen=True):
@@ -288,6 +286,6 @@ class MoveParams(Params, frozen=True):
     original file stays beside it. Clients that have the session open keep it open.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     cwd: str  # the new folder, an absolute path
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once

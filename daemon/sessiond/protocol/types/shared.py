@@ -146,7 +146,7 @@ class SessionOrigin(Wire, frozen=True):
 class SessionSummary(Wire, frozen=True):
     """The facts of a session that its description and its list row have in common."""
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     path: str | None  # the path of its file; null for an ephemeral session
     cwd: str  # the folder of the session
     title: str | None  # the title; null without one

@@ -41,7 +41,7 @@ class StateMetrics(Wire, frozen=True):
 class WorkingState(Wire, frozen=True):
     """The essentials of a session at one point of its tree: references, not content."""
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     plan: str | None  # the plan, if there is one
     key_decisions: Annotated[list[Decision], Meta(max_length=10)]  # the last decisions, oldest first
     latest_artifacts: dict[str, str]  # name -> path
@@ -71,7 +71,7 @@ class PruneLimits(Params, frozen=True):
 class StateGetParams(Params, frozen=True):
     """Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded."""
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
 
 
@@ -90,7 +90,7 @@ class StateUpdateParams(Params, frozen=True):
     becomes the id of the line, a client may resend the request at any time; it takes effect once.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     id: EntryId | None = None  # the id of the new entry; the request takes effect once
     decision: NewDecision | None = None  # a decision to record
     artifact: Artifact | None = None  # an artifact to record
@@ -102,7 +102,7 @@ class StateUpdateParams(Params, frozen=True):
     agent_name: Annotated[str, Meta(min_length=1, max_length=200)] | None = None  # the name of the agent
     compress: bool = False  # prune now, regardless of the limits
     limits: PruneLimits | None = None  # limits above which the state is pruned
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class StateUpdateResult(Wire, frozen=True):
@@ -113,7 +113,7 @@ class StateUpdateResult(Wire, frozen=True):
     log_id: str  # the log of `seq`
     seq: int  # the seq of that line
     should_prune: bool  # whether the next task prunes the state
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect
 
 
 class StateBeginTaskParams(Params, frozen=True):
@@ -122,17 +122,17 @@ class StateBeginTaskParams(Params, frozen=True):
     All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     id: EntryId | None = None  # the id of the new entry; the request takes effect once
     decision: NewDecision | None = None  # a decision to record
     limits: PruneLimits | None = None  # limits above which the state is pruned
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class StateBeginTaskResult(Wire, frozen=True):
     """The data with which an agent begins a task. `context` is a few lines for its system prompt."""
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     context: str  # lines for the system prompt: plan, decisions, artifacts
     state: WorkingState  # the state after the change
     model: str | None  # the model of the state
@@ -140,4 +140,4 @@ class StateBeginTaskResult(Wire, frozen=True):
     log_id: str  # the log of `seq`
     seq: int  # the seq of that line
     pruned: bool  # whether this task pruned the state
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect

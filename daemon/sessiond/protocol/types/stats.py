@@ -8,7 +8,7 @@ from sessiond.protocol.types.shared import EntryId, Params, SessionId, Wire
 class StatsParams(Params, frozen=True):
     """Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree."""
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
 
 
@@ -82,7 +82,7 @@ class CompareParams(Params, frozen=True):
     `rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     left_id: EntryId  # the entry that ends the first path
     right_id: EntryId | UnsetType | None = UNSET  # the end of the second path; default: the leaf
 

@@ -61,7 +61,7 @@ class StorageAgentsParams(Params, frozen=True):
     Their files are listed, and not opened or changed.
     """
 
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class AgentDeletion(Wire, frozen=True):

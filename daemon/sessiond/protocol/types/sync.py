@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from sessiond.protocol.enums import opened
 from sessiond.protocol.types.blobs import Hash
@@ -37,6 +37,9 @@ class SyncPosition(Wire, frozen=True):
     agent: str | None  # the agent whose session it was read from
     trash_id: str | None  # the id of a session in the trash
     problem: str | None  # why it cannot be synchronized, as a sentence; null if it can
+    is_forgotten: bool | UnsetType = (
+        UNSET  # true if it was deleted with `forget`: it is not copied to this side
+    )
 
 
 class SyncFolder(Wire, frozen=True):

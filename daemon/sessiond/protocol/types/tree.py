@@ -45,7 +45,7 @@ class AppendParams(Params, frozen=True):
     several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     entries: Annotated[list[Appendable], Meta(min_length=1, max_length=10_000)]  # in log order
     format: Format = "agent"  # the format of the messages in `entries`
     parent_id: EntryId | UnsetType | None = UNSET  # null makes the first entry a root
@@ -84,12 +84,12 @@ class EntriesParams(Params, frozen=True):
     they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     after: After | None = None  # the position after which the page begins
     around_id: EntryId | None = None  # the entry in the middle of the page
     entry_ids: Annotated[list[EntryId], Meta(max_length=10_000)] | None = None  # exactly these entries
     direction: Direction = "forward"  # the order of the pages, and of the entries in a page
-    cursor: str | None = None  # from an earlier result; default: the first page
+    cursor: str | None = None  # from an earlier result; default: none
     limit: Limit = 200  # maximum number of entries per page
     resolve_blobs: bool = False  # restore images and cut texts from their blobs
 
@@ -111,7 +111,7 @@ class PathParams(Params, frozen=True):
     With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     leaf_id: EntryId | UnsetType | None = UNSET  # the end of the path; default: the session's leaf
     direction: Direction = "forward"  # the order of the pages, and of the entries in a page
     cursor: str | None = None  # from an earlier result with the same direction; default: the first page
@@ -135,12 +135,12 @@ class TreeParams(Params, frozen=True):
     `cursorExpired`.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     filter: Filter = "default"  # which rows are visible
     query: str | None = None  # only rows with all of these words
     root_id: EntryId | None = None  # only this entry and its descendants
     around_id: EntryId | None = None  # the entry in the middle of the page
-    cursor: str | None = None  # from an earlier result; default: the first page
+    cursor: str | None = None  # from an earlier result; default: none
     limit: Limit = 1_000  # maximum number of rows per page
     layout: Layout = "log"  # the order and the indentation of the rows
     open_ids: Annotated[list[EntryId], Meta(max_length=10_000)] | None = (
@@ -193,8 +193,8 @@ class TreeResult(Wire, frozen=True):
 class LabelsParams(Params, frozen=True):
     """List the labeled entries of a session, in log order."""
 
-    session_id: SessionId  # the full id of the session
-    cursor: str | None = None  # from an earlier result; default: the first page
+    session_id: SessionId  # the session's full id
+    cursor: str | None = None  # from an earlier result; default: none
     limit: Limit = 1_000  # maximum number of labels per page
 
 
@@ -223,10 +223,10 @@ class LabelsResult(Wire, frozen=True):
 class LabelParams(Params, frozen=True):
     """Label an entry. An absent or empty `label` removes the label."""
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     entry_id: EntryId  # the id of the entry
     label: Annotated[str, Meta(max_length=1_000)] | None = None  # the label; empty or null removes it
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class RenameParams(Params, frozen=True):
@@ -235,9 +235,9 @@ class RenameParams(Params, frozen=True):
     The server also writes the title to the title slot or the header, where oh-my-pi reads it.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     title: Annotated[str, Meta(max_length=1_000)]  # the title; an empty one removes it
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class TagParams(Params, frozen=True):
@@ -247,11 +247,11 @@ class TagParams(Params, frozen=True):
     adds no tag to a session that already exceeds it.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     add: Annotated[list[Tag], Meta(max_length=100)] | None = None  # tags to add
     remove: Annotated[list[Tag], Meta(max_length=100)] | None = None  # tags to remove
     tags: Annotated[list[Tag], Meta(max_length=100)] | None = None  # the tags that replace all others
-    command_id: CommandId | None = None  # requests with the same id take effect once
+    command_id: CommandId | None = None  # repeats take effect once
 
 
 class ChangeResult(Wire, frozen=True):
@@ -261,4 +261,4 @@ class ChangeResult(Wire, frozen=True):
     log_id: str  # the log of `seq`
     seq: int  # the seq of that line
     session: SessionInfo  # the session after the change
-    duplicate: bool = False  # an earlier request with this `commandId` took effect
+    duplicate: bool = False  # an earlier request took effect

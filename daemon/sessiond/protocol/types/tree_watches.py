@@ -19,7 +19,7 @@ class WatchTreeParams(Params, frozen=True):
     may have up to 64 watches, of lists and of trees.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     filter: Filter = "default"  # which rows are visible
     query: str | None = None  # only rows with all of these words
     open_ids: Annotated[list[EntryId], Meta(max_length=10_000)] | None = None  # the open branches

@@ -31,7 +31,7 @@ class UsageReportParams(Params, frozen=True):
     since: str | None = None  # only requests of this time or later, ISO 8601
     until: str | None = None  # only requests of this time or earlier, ISO 8601
     cwd: str | None = None  # only sessions of this folder
-    project: Path | None = None  # only sessions of the project of this folder, an absolute path
+    project: Path | None = None  # only those of the project of this absolute folder
     agent: AgentName | None = None  # only sessions read from this agent
     time_zone: TimeZone | None = None  # the IANA name of the time zone of days; default: that of the server
     wait_ms: Annotated[int, Meta(ge=0, le=60_000)] = 0  # maximum time to wait until everything is read

@@ -18,7 +18,7 @@ class AgentVerifyParams(Params, frozen=True):
 
     agents: Annotated[list[AgentName], Meta(max_length=100)] | None = None  # default: the followed agents
     deep: bool = False  # read every source again
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class AgentVerification(Wire, frozen=True):

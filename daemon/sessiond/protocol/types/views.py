@@ -17,7 +17,7 @@ class ViewPageParams(Params, frozen=True):
     `cursorExpired`; the client then reads from the beginning.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     after: After | None = None  # the position after which the rows begin; default: the beginning
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 500  # maximum number of rows in the part
 
@@ -35,7 +35,7 @@ class PageFigures(Wire, frozen=True):
 class PageSession(Wire, frozen=True):
     """The session data in the head of a page."""
 
-    session_id: str  # the full id of the session
+    session_id: str  # the session's full id
     cwd: str  # the folder of the session
     created_at: str  # ISO 8601, UTC
     figures: PageFigures  # totals of the whole tree
@@ -100,7 +100,7 @@ class ViewPathParams(Params, frozen=True):
     one side if the path ends on the other.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     entry_id: EntryId | None = None  # the entry; default: the leaf
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100  # maximum number of rows
 
@@ -135,7 +135,7 @@ class ViewEntryParams(Params, frozen=True):
     All message text is in fences that it cannot close. Cut texts are complete.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     entry_id: EntryId  # the id of the entry
 
 

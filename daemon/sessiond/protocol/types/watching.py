@@ -14,7 +14,7 @@ class SubscribeParams(Params, frozen=True):
     why. The client then reads the tree again.
     """
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
     after: After | None = None  # the last position that the client knows; default: no replay
 
 
@@ -33,7 +33,7 @@ class SubscribeResult(Wire, frozen=True):
 class UnsubscribeParams(Params, frozen=True):
     """Cancel the subscription to a session. The session stays open for this client."""
 
-    session_id: SessionId  # the full id of the session
+    session_id: SessionId  # the session's full id
 
 
 class UnsubscribeResult(Wire, frozen=True):
@@ -45,7 +45,7 @@ class UnsubscribeResult(Wire, frozen=True):
 class FlushParams(Params, frozen=True):
     """Wait until every line of a session (default: of all sessions) is synced to the disk."""
 
-    session_id: SessionId | None = None  # the full id of the session; default: all sessions
+    session_id: SessionId | None = None  # the session's full id; default: all sessions
 
 
 class FlushResult(Wire, frozen=True):

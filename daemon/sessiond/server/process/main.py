@@ -84,6 +84,7 @@ async def build(locations: paths.Locations, config: configuration.Config) -> lif
         commands_path=locations.commands,
         imports_path=locations.imports,
         sync_path=locations.sync,
+        forgotten_path=locations.forgotten,
     )
     return Server(
         hub,

@@ -16,7 +16,7 @@
 ---@field parentPath? string Instead of `parentSessionId`: the absolute path of its file. At most 4096 characters.
 ---@field ephemeral? boolean Keep the session in memory only. Default `false`.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The terminal in which a client runs. Breadcrumbs and holds belong to a terminal.
 ---
@@ -33,13 +33,13 @@
 ---@class (exact) sessiond.SessionResult
 ---@field session sessiond.SessionInfo The session.
 ---@field problems sessiond.Problem[] The problems of its file, at most 100.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 ---@field missingBlobs string[] Of a fork: references without a blob, at most 100.
 ---@field missingBlobCount integer Of a fork: the number of references without a blob.
 
 ---The summary of a session that a picker shows.
 ---@class (exact) sessiond.SessionInfo
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field path? string The path of its file; null for an ephemeral session.
 ---@field cwd string The folder of the session.
 ---@field title? string The title; null without one.
@@ -111,7 +111,7 @@
 ---A damaged file opens read-only. Its problems are reported, and the file is never replaced. If `bind` is false, the
 ---server writes no breadcrumb and records no hold for the terminal.
 ---@class (exact) sessiond.OpenParams
----@field sessionId? string The full id of the session; this or `path`. 1 to 128 characters.
+---@field sessionId? string The session's full id; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of a session file.
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal. Default `true`.
@@ -119,7 +119,7 @@
 
 ---Stop using a session. When its last client closes a draft session, the draft moves to the trash.
 ---@class (exact) sessiond.CloseParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 
 ---The number of other clients that have the session open, and the place of a trashed draft.
 ---@class (exact) sessiond.CloseResult
@@ -143,7 +143,7 @@
 ---@field terminal? sessiond.Terminal Default: the terminal of the handshake.
 ---@field create? boolean Create a session if there is none to continue. Default `true`.
 ---@field bind? boolean Write a breadcrumb and a hold for the terminal; default: the value of `create`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The chosen session and the reason.
 ---@class (exact) sessiond.ContinueResult
@@ -153,7 +153,7 @@
 ---@field created boolean The session is new.
 ---@field problems sessiond.Problem[] The problems of its file, at most 100.
 ---@field formerFolders sessiond.FormerFolder[] Folders that may be earlier names of `cwd`; at most 5.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---A folder that no longer exists and to which sessions belong. `session/move` assigns them to another folder.
 ---@class (exact) sessiond.FormerFolder
@@ -178,7 +178,7 @@
 ---`tags`, with `query` and in the order of titles, it reads the files of the list first, so that the result is final.
 ---@class (exact) sessiond.ListParams
 ---@field cwd? string Only sessions of this folder; default: sessions of all folders.
----@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field project? string Only those of the project of this absolute folder. At most 4096 characters.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
@@ -186,7 +186,7 @@
 ---@field since? string Only sessions that were updated at this time or later, ISO 8601.
 ---@field until? string Only sessions whose last update was at this time or earlier, ISO 8601.
 ---@field sort? sessiond.ListSort The order: by time or title. Default `"updated"`.
----@field cursor? string From an earlier result; default: the first page. At most 16384 characters.
+---@field cursor? string From an earlier result; default: none. At most 16384 characters.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
 ---@field includeDrafts? boolean Also list draft sessions. Default `false`.
 ---@field withTotal? boolean Also count the sessions of all pages. Default `false`.
@@ -230,7 +230,7 @@
 ---`problemCount` and `model` are null. `title`, `tags`, `firstPrompt`, `leafId` and `lifecycle` are those that the
 ---beginning and the end of the file show, and may change. All other members are final.
 ---@class (exact) sessiond.ListedSession
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field path? string The path of its file; null for an ephemeral session.
 ---@field cwd string The folder of the session.
 ---@field title? string The title; null without one.
@@ -297,7 +297,7 @@
 ---@class (exact) sessiond.SearchParams
 ---@field query string Words, phrases and `beginnings*`. 1 to 1000 characters.
 ---@field cwd? string Only sessions of this folder.
----@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field project? string Only those of the project of this absolute folder. At most 4096 characters.
 ---@field roles? string[] Only messages with one of these roles. At most 100 items.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field labels? string[] Only entries with one of these labels. At most 100 items.
@@ -305,7 +305,7 @@
 ---@field until? string Only entries of this time or earlier, ISO 8601.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
 ---@field sessionId? string Only entries of this session. 1 to 128 characters.
----@field cursor? string From an earlier result; default: the first page.
+---@field cursor? string From an earlier result; default: none.
 ---@field waitMs? integer Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`.
 ---@field limit? integer Maximum number of hits per page. 1 to 1000. Default `20`.
 ---@field redact? boolean Remove the secrets that an export removes from snippets and titles. Default `false`.
@@ -366,7 +366,7 @@
 ---@field also? string[] Other wordings of the question. At most 8 items.
 ---@field budgetTokens? integer Limit of the result in tokens. 100 to 20000. Default `2000`.
 ---@field cwd? string Only sessions of this folder.
----@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field project? string Only those of the project of this absolute folder. At most 4096 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
 ---@field waitMs? integer Maximum time to wait until all texts are indexed. 0 to 60000. Default `0`.
 ---@field limit? integer Maximum number of passages. 1 to 50. Default `10`.
@@ -410,11 +410,11 @@
 
 ---Return the summary of a session and the problems of its file. Does not open or subscribe.
 ---@class (exact) sessiond.InfoParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 
 ---Return statistics of the path to `leafId` (default: the session's leaf), and of the whole tree.
 ---@class (exact) sessiond.StatsParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 
 ---Statistics of the path and of the whole tree, and the context at the end of the path.
@@ -473,7 +473,7 @@
 ---
 ---`rightId` defaults to the session's leaf. If one entry lies on the path of the other, its side is empty.
 ---@class (exact) sessiond.CompareParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field leftId string The entry that ends the first path. 1 to 64 characters.
 ---@field rightId? string|vim.NIL The end of the second path; default: the leaf. 1 to 64 characters.
 
@@ -507,7 +507,7 @@
 ---or as the `message` of an entry. It is stored in the agents' own format. An item with tool results may become
 ---several entries: the first has the id of the item, the others that id with `-1`, `-2` and so on.
 ---@class (exact) sessiond.AppendParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field entries (sessiond.Draft|table<string, any>)[] In log order. 1 to 10000 items.
 ---@field format? sessiond.Format The format of the messages in `entries`. Default `"agent"`.
 ---@field parentId? string|vim.NIL Null makes the first entry a root. 1 to 64 characters.
@@ -537,12 +537,12 @@
 ---from the last line. A position in another log than the session's fails with `cursorExpired`. Entries are sent as
 ---they are stored. With `resolveBlobs`, images and cut texts that are stored as blobs are restored.
 ---@class (exact) sessiond.EntriesParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field after? sessiond.After The position after which the page begins.
 ---@field aroundId? string The entry in the middle of the page. 1 to 64 characters.
 ---@field entryIds? string[] Exactly these entries. At most 10000 items.
 ---@field direction? sessiond.Direction The order of the pages, and of the entries in a page. Default `"forward"`.
----@field cursor? string From an earlier result; default: the first page.
+---@field cursor? string From an earlier result; default: none.
 ---@field limit? integer Maximum number of entries per page. 1 to 10000. Default `200`.
 ---@field resolveBlobs? boolean Restore images and cut texts from their blobs. Default `false`.
 
@@ -568,7 +568,7 @@
 ---
 ---With `backward`, the leaf is first: the first page is what a person sees when the session is opened.
 ---@class (exact) sessiond.PathParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 ---@field direction? sessiond.Direction The order of the pages, and of the entries in a page. Default `"forward"`.
 ---@field cursor? string From an earlier result with the same direction; default: the first page.
@@ -589,12 +589,12 @@
 ---opens the branches that the entry is in. If the layout changes between two pages, the next page fails with
 ---`cursorExpired`.
 ---@class (exact) sessiond.TreeParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
 ---@field query? string Only rows with all of these words.
 ---@field rootId? string Only this entry and its descendants. 1 to 64 characters.
 ---@field aroundId? string The entry in the middle of the page. 1 to 64 characters.
----@field cursor? string From an earlier result; default: the first page.
+---@field cursor? string From an earlier result; default: none.
 ---@field limit? integer Maximum number of rows per page. 1 to 10000. Default `1000`.
 ---@field layout? sessiond.Layout The order and the indentation of the rows. Default `"log"`.
 ---@field openIds? string[] Layout `path`: the open branches. At most 10000 items.
@@ -634,8 +634,8 @@
 
 ---List the labeled entries of a session, in log order.
 ---@class (exact) sessiond.LabelsParams
----@field sessionId string The full id of the session. 1 to 128 characters.
----@field cursor? string From an earlier result; default: the first page.
+---@field sessionId string The session's full id. 1 to 128 characters.
+---@field cursor? string From an earlier result; default: none.
 ---@field limit? integer Maximum number of labels per page. 1 to 10000. Default `1000`.
 
 ---A page of labels.
@@ -663,7 +663,7 @@
 ---out. Images and cut texts that are stored as blobs are restored unless `resolveBlobs` is false. If a blob cannot
 ---be restored, its reference stays in the agents' format; in a provider's format the content is left out.
 ---@class (exact) sessiond.ContextParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 ---@field format? sessiond.Format The format of the messages. Default `"agent"`.
 ---@field explain? boolean Explain for every entry of the path why it is in the context or not. Default `false`.
@@ -710,7 +710,7 @@
 ---The result is also the preview of a compaction: `entryIdsToSummarize` would leave the context, and `tokensBefore`
 ---would become `tokensAfter`. If `reason` is not null, there is no cut: nothing can be compacted, or not yet.
 ---@class (exact) sessiond.PrepareCompactionParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 ---@field settings? sessiond.CompactionChoice Settings for this request, instead of those in force.
 ---@field instructions? string Instructions for the summary.
@@ -758,7 +758,7 @@
 ---
 ---To undo a compaction, move the leaf to `previousLeafId` with `session/branch`.
 ---@class (exact) sessiond.CompactParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field summary? string The summary; without it, the server has one written.
 ---@field firstKeptEntryId? string The first entry that stays; only with `summary`. 1 to 64 characters.
 ---@field shortSummary? string A summary of one or two lines, for people.
@@ -769,8 +769,8 @@
 ---@field settings? sessiond.CompactionChoice Settings for this request, instead of those in force.
 ---@field instructions? string Instructions for the summary.
 ---@field expectedLeafId? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The compaction that was written, and the leaf before it.
 ---@class (exact) sessiond.CompactResult
@@ -784,15 +784,15 @@
 ---@field summarizedBy sessiond.SummarizedBy|string The writer of the summary.
 ---@field tokensBefore integer Tokens of the context before.
 ---@field tokensAfter integer An estimate, including the summary.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Set, for one session, when it is compacted automatically. Null restores the configuration.
 ---
 ---The choice is a line of the log. If `autoCompact` is absent, nothing is changed and the result has the settings.
 ---@class (exact) sessiond.ConfigureParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field autoCompact? sessiond.CompactionChoice|vim.NIL Null removes the choice.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The settings in force. `recordId` is the line that recorded a change.
 ---@class (exact) sessiond.ConfigureResult
@@ -800,13 +800,13 @@
 ---@field recordId? string The id of that line; null if nothing was changed.
 ---@field logId string The log of `seq`.
 ---@field seq integer The seq of that line; of the last line if nothing was changed.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Return what moving the leaf from `leafId` (default: the session's leaf) to `entryId` would leave behind.
 ---
 ---Nothing is changed. A null `entryId` means before the first entry.
 ---@class (exact) sessiond.PrepareBranchParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field entryId string|vim.NIL The new leaf; null means before the first entry. 1 to 64 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 ---@field maxTokens? integer Limit for the entries in `prompt`, newest first; default: no limit. 0 to 1000000000.
@@ -830,7 +830,7 @@
 ---summary written, as for `session/compact`; if no entry is left behind, there is no summary. If the summary fails,
 ---or the leaf moves meanwhile (`leafConflict`), the leaf is unchanged.
 ---@class (exact) sessiond.BranchParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field entryId string|vim.NIL The new leaf; null means before the first entry. 1 to 64 characters.
 ---@field summary? string A summary of the branch that the leaf leaves.
 ---@field details? any Any JSON value to store beside the summary.
@@ -838,8 +838,8 @@
 ---@field expectedLeafId? string|vim.NIL Fail with `leafConflict` if the leaf is another. 1 to 64 characters.
 ---@field summarize? boolean Have a summary of the branch written. Default `false`.
 ---@field instructions? string Instructions for the summary.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The leaf after the move, and the line that recorded it: a branch summary, or a line that only moves the leaf.
 ---@class (exact) sessiond.BranchResult
@@ -850,7 +850,7 @@
 ---@field previousLeafId? string The leaf before the move; null before the first entry.
 ---@field summary? string The text of the branch summary; null without one.
 ---@field summarizedBy? sessiond.SummarizedBy|string Its writer; null without a summary.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Copy the path to an entry into a new session, and open the new session.
 ---
@@ -866,7 +866,7 @@
 ---@field whole? boolean Copy all branches instead of one path. Default `false`.
 ---@field cwd? string The folder of the new session; default: the folder of the source.
 ---@field title? string The title of the new session. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---Import session files of other programs: files, or folders with everything below them.
 ---
@@ -885,7 +885,7 @@
 ---@field cwd? string The folder that the sessions belong to; default: the folder that they name. 1 to 4096 characters.
 ---@field cursor? string From an earlier result; default: the first file.
 ---@field limit? integer The most files to read. 1 to 1000. Default `1000`.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The outcome for each file that was read: at most `limit` in both lists together.
 ---@class (exact) sessiond.ImportResult
@@ -929,13 +929,13 @@
 ---kinds and places. The session itself is unchanged. No set of rules finds every secret: review the output before you
 ---share it.
 ---@class (exact) sessiond.ExportParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field format sessiond.ExportFormat The format to write.
 ---@field leafId? string|vim.NIL Only the path to it; default: the whole tree. 1 to 64 characters.
 ---@field path? string The absolute path of the file to write; default: return the text. 1 to 4096 characters.
 ---@field overwrite? boolean Replace a file that exists. Default `false`.
 ---@field redact? boolean Remove secrets. Default `true`.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The output, and what differs from the session.
 ---@class (exact) sessiond.ExportResult
@@ -980,7 +980,7 @@
 ---the agent, so a repeated request gives the same one. If the agent has continued it meanwhile, another one is
 ---written.
 ---@class (exact) sessiond.ResumeParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field agent? string The name of an agent; default: its own. 1 to 128 characters.
 ---@field leafId? string The last entry of the path; default: the leaf. 1 to 64 characters.
 ---@field cwd? string The folder to resume in; default: the folder of the session. 1 to 4096 characters.
@@ -1004,10 +1004,10 @@
 
 ---Label an entry. An absent or empty `label` removes the label.
 ---@class (exact) sessiond.LabelParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field entryId string The id of the entry. 1 to 64 characters.
 ---@field label? string The label; empty or null removes it. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The line that recorded the change, and the session after it.
 ---@class (exact) sessiond.ChangeResult
@@ -1015,26 +1015,26 @@
 ---@field logId string The log of `seq`.
 ---@field seq integer The seq of that line.
 ---@field session sessiond.SessionInfo The session after the change.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Set the title of a session. An empty title removes it. The title is a line of the log.
 ---
 ---The server also writes the title to the title slot or the header, where oh-my-pi reads it.
 ---@class (exact) sessiond.RenameParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field title string The title; an empty one removes it. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---Add and remove tags of a session, or replace all of them with `tags`. Tags are words to filter sessions by.
 ---
 ---A session has at most 100 tags. A request that would exceed this limit is rejected with `invalidParams`, unless it
 ---adds no tag to a session that already exceeds it.
 ---@class (exact) sessiond.TagParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field add? string[] Tags to add. At most 100 items.
 ---@field remove? string[] Tags to remove. At most 100 items.
 ---@field tags? string[] The tags that replace all others. At most 100 items.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---Subscribe to the changes of a session, and with `after` also receive the lines after that position.
 ---
@@ -1042,7 +1042,7 @@
 ---too many, or the session has another log than `after.logId`, `mode` is `snapshot`, and `reason` and `message` say
 ---why. The client then reads the tree again.
 ---@class (exact) sessiond.SubscribeParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field after? sessiond.After The last position that the client knows; default: no replay.
 
 ---How the gap is closed: `replay` of lines `fromSeq` to `toSeq`, or a `snapshot` as of `toSeq`, of `logId`.
@@ -1057,7 +1057,7 @@
 
 ---Cancel the subscription to a session. The session stays open for this client.
 ---@class (exact) sessiond.UnsubscribeParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 
 ---Whether there was a subscription.
 ---@class (exact) sessiond.UnsubscribeResult
@@ -1071,7 +1071,7 @@
 ---row of the view if the client has that row. `server/unwatch` and the end of the connection end the watch. A client
 ---may have up to 64 watches, of lists and of trees.
 ---@class (exact) sessiond.WatchTreeParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field filter? sessiond.Filter Which rows are visible. Default `"default"`.
 ---@field query? string Only rows with all of these words.
 ---@field openIds? string[] The open branches. At most 10000 items.
@@ -1086,7 +1086,7 @@
 
 ---Wait until every line of a session (default: of all sessions) is synced to the disk.
 ---@class (exact) sessiond.FlushParams
----@field sessionId? string The full id of the session; default: all sessions. 1 to 128 characters.
+---@field sessionId? string The session's full id; default: all sessions. 1 to 128 characters.
 
 ---The lines that were synced.
 ---@class (exact) sessiond.FlushResult
@@ -1097,27 +1097,28 @@
 ---The file moves to the sessions of `cwd`, an absolute path, and the header is rewritten with the new `cwd`. The
 ---original file stays beside it. Clients that have the session open keep it open.
 ---@class (exact) sessiond.MoveParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field cwd string The new folder, an absolute path.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---Move a session to the trash, even if clients have it open. `trash/restore` moves it back.
 ---
 ---The session is closed for every client, and every client is notified. A session in a folder of another program is
 ---deleted only if it is named by `path`, the absolute path of its file.
 ---@class (exact) sessiond.DeleteParams
----@field sessionId? string The full id of the session; this or `path`. 1 to 128 characters.
+---@field sessionId? string The session's full id; this or `path`. 1 to 128 characters.
 ---@field path? string The absolute path of the session's file.
 ---@field note? string A text for the notification and the trash, for example the reason. At most 1000 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field forget? boolean Also keep imports, followed agents, syncs and bundles from bringing it back. Default `false`.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The deleted session, its former path, and its place in the trash.
 ---@class (exact) sessiond.DeleteResult
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field path? string Its former path; null for an ephemeral session.
 ---@field trashId string Its id in the trash, for `trash/restore` and `trash/purge`.
 ---@field trashPath? string Its file in the trash, for information; null for an ephemeral session.
----@field duplicate boolean It was in the trash, or an earlier request with this `commandId` took effect.
+---@field duplicate boolean It was in the trash, or an earlier request took effect.
 
 ---Move to the trash the sessions that exceed a maximum age or a maximum number.
 ---
@@ -1130,7 +1131,7 @@
 ---@field maxSessions? integer Number of sessions that stay, the newest. At least 0.
 ---@field tags? string[] Only sessions with one of these tags. At most 100 items.
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The sessions that were moved to the trash or with `dryRun` would be, the skipped ones, and how many stay.
 ---@class (exact) sessiond.CleanupResult
@@ -1141,7 +1142,7 @@
 ---@field truncated boolean True if `removed` or `skipped` does not have all of them.
 ---@field keptCount integer The number of considered sessions that stay, with the skipped ones.
 ---@field dryRun boolean True if nothing was moved.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---A session that was moved to the trash, or would be: for its age, or because `maxSessions` are newer.
 ---@class (exact) sessiond.CleanedSession
@@ -1158,7 +1159,7 @@
 
 ---List the sessions in the trash, the most recently deleted first.
 ---@class (exact) sessiond.TrashListParams
----@field cursor? string From an earlier result; default: the first page.
+---@field cursor? string From an earlier result; default: none.
 ---@field limit? integer Maximum number of sessions per page. 1 to 10000. Default `50`.
 ---@field withTotal? boolean Also count the sessions of all pages. Default `false`.
 
@@ -1171,7 +1172,7 @@
 ---A session in the trash, with the note, time and originator of its deletion.
 ---@class (exact) sessiond.TrashedSession
 ---@field trashId string Its id in the trash, for `trash/restore` and `trash/purge`.
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field trashPath? string Its file in the trash, for information; null if it is in no file.
 ---@field path? string Its former path; null for an ephemeral session, or if the note beside the file was lost.
 ---@field trashedAt string ISO 8601, UTC.
@@ -1193,10 +1194,10 @@
 ---entry tells other machines that the session is in use again, so that they restore it instead of deleting it here.
 ---No entry is appended in the folders of other programs.
 ---@class (exact) sessiond.RestoreParams
----@field sessionId? string The full id of the session; this or `trashId`. 1 to 128 characters.
+---@field sessionId? string The session's full id; this or `trashId`. 1 to 128 characters.
 ---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
 ---@field silently? boolean Append no entry: a sync restores the session because of what another machine has added. Default `false`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---Remove sessions from the trash permanently. This is the only operation that cannot be undone.
 ---
@@ -1205,11 +1206,11 @@
 ---that a session left beside its former path (`leftoverPaths`) are removed with it. `blob/collect` removes blobs that
 ---are no longer referenced.
 ---@class (exact) sessiond.PurgeParams
----@field sessionId? string The full id of the session; this, `trashId` or `olderThanMs`. 1 to 128 characters.
+---@field sessionId? string The session's full id; this, `trashId` or `olderThanMs`. 1 to 128 characters.
 ---@field trashId? string The id of the session in the trash. 1 to 128 characters matching `^[A-Za-z0-9_-]+$`.
 ---@field olderThanMs? integer Milliseconds since their deletion. At least 0.
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The sessions that were removed permanently, or with `dryRun` would be.
 ---@class (exact) sessiond.PurgeResult
@@ -1219,11 +1220,33 @@
 ---@field purgedBytes integer The size of their files.
 ---@field keptCount integer The number of sessions that stay in the trash.
 ---@field dryRun boolean True if nothing was removed.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
+
+---List the sessions that were deleted with `forget`.
+---@class (exact) sessiond.ForgottenListParams
+
+---All of them.
+---@class (exact) sessiond.ForgottenListResult
+---@field sessions sessiond.ForgottenSession[] The last one first.
+
+---A forgotten session. New copies and forks of it are not imported, either.
+---@class (exact) sessiond.ForgottenSession
+---@field sessionId string The session's full id.
+---@field forgottenAt string ISO 8601, UTC.
+---@field agent? string The agent that it was read from.
+---@field path? string The file of that agent.
+
+---Allow that forgotten sessions come back, as `trash/restore` does.
+---@class (exact) sessiond.ForgottenRevokeParams
+---@field sessionIds string[] Their full ids. 1 to 10000 items.
+
+---Those that were forgotten.
+---@class (exact) sessiond.ForgottenRevokeResult
+---@field revoked string[] Their ids.
 
 ---Return the working state at `leafId` (default: the session's leaf): all updates along the path, folded.
 ---@class (exact) sessiond.StateGetParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field leafId? string|vim.NIL The end of the path; default: the session's leaf. 1 to 64 characters.
 
 ---The state, and whether NOVA's rule would prune it.
@@ -1234,7 +1257,7 @@
 
 ---The essentials of a session at one point of its tree: references, not content.
 ---@class (exact) sessiond.WorkingState
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field plan? string The plan, if there is one.
 ---@field keyDecisions sessiond.Decision[] The last decisions, oldest first. At most 10 items.
 ---@field latestArtifacts table<string, string> Name -> path.
@@ -1268,7 +1291,7 @@
 ---`tags` replace those of the session, as with `session/tag`, in a line of their own before it. With an `id`, which
 ---becomes the id of the line, a client may resend the request at any time; it takes effect once.
 ---@class (exact) sessiond.StateUpdateParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
 ---@field decision? sessiond.NewDecision A decision to record.
 ---@field artifact? sessiond.Artifact An artifact to record.
@@ -1280,7 +1303,7 @@
 ---@field agentName? string The name of the agent. 1 to 200 characters.
 ---@field compress? boolean Prune now, regardless of the limits. Default `false`.
 ---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---A decision to record. Without `timestamp`, the present time is used.
 ---@class (exact) sessiond.NewDecision
@@ -1305,21 +1328,21 @@
 ---@field logId string The log of `seq`.
 ---@field seq integer The seq of that line.
 ---@field shouldPrune boolean Whether the next task prunes the state.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Begin a task: count a turn, record a decision if one is given, and prune if a limit is exceeded.
 ---
 ---All of this is one line. With an `id`, which becomes the id of the line, a client may resend the request.
 ---@class (exact) sessiond.StateBeginTaskParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field id? string The id of the new entry; the request takes effect once. 1 to 64 characters.
 ---@field decision? sessiond.NewDecision A decision to record.
 ---@field limits? sessiond.PruneLimits Limits above which the state is pruned.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The data with which an agent begins a task. `context` is a few lines for its system prompt.
 ---@class (exact) sessiond.StateBeginTaskResult
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field context string Lines for the system prompt: plan, decisions, artifacts.
 ---@field state sessiond.WorkingState The state after the change.
 ---@field model? string The model of the state.
@@ -1327,7 +1350,7 @@
 ---@field logId string The log of `seq`.
 ---@field seq integer The seq of that line.
 ---@field pruned boolean Whether this task pruned the state.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Read the rows of a session's page after a position, as `view/document` and `sessiond view` show them.
 ---
@@ -1336,7 +1359,7 @@
 ---and a mark for each earlier row that changed. If the session has another log now, the request fails with
 ---`cursorExpired`; the client then reads from the beginning.
 ---@class (exact) sessiond.ViewPageParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field after? sessiond.After The position after which the rows begin; default: the beginning.
 ---@field limit? integer Maximum number of rows in the part. 1 to 10000. Default `500`.
 
@@ -1351,7 +1374,7 @@
 
 ---The session data in the head of a page.
 ---@class (exact) sessiond.PageSession
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field cwd string The folder of the session.
 ---@field createdAt string ISO 8601, UTC.
 ---@field figures sessiond.PageFigures Totals of the whole tree.
@@ -1401,7 +1424,7 @@
 ---has at most `limit` rows and about 512 KiB: as many on the leaf's side of the entry as on the other one, or more on
 ---one side if the path ends on the other.
 ---@class (exact) sessiond.ViewPathParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field entryId? string The entry; default: the leaf. 1 to 64 characters.
 ---@field limit? integer Maximum number of rows. 1 to 1000. Default `100`.
 
@@ -1426,7 +1449,7 @@
 ---
 ---All message text is in fences that it cannot close. Cut texts are complete.
 ---@class (exact) sessiond.ViewEntryParams
----@field sessionId string The full id of the session. 1 to 128 characters.
+---@field sessionId string The session's full id. 1 to 128 characters.
 ---@field entryId string The id of the entry. 1 to 64 characters.
 
 ---The document. `uri` names it: `sessiond://session/<session id>/entry/<entry id>.md`, ids percent-encoded.
@@ -1443,7 +1466,7 @@
 ---@field query? string The words to find; default: every prompt matches. At most 1000 characters.
 ---@field cwd? string Only prompts of this folder.
 ---@field sessionId? string Only prompts of this session, which may be deleted by now. 1 to 128 characters.
----@field cursor? string From an earlier result; default: the first page.
+---@field cursor? string From an earlier result; default: none.
 ---@field limit? integer Maximum number of prompts per page. 1 to 1000. Default `50`.
 
 ---A page of prompts.
@@ -1469,13 +1492,13 @@
 ---@class (exact) sessiond.HistoryAddParams
 ---@field prompt string The text; of a longer one, the first 100,000 characters are stored.
 ---@field cwd? string The folder in which it was typed.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---Whether the prompt was added.
 ---@class (exact) sessiond.HistoryAddResult
 ---@field added boolean False if it is empty or equal to the previous prompt, or if the history is disabled.
 ---@field promptId? string The id of the prompt, for `history/delete`; null if it was not added.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Add prompts of another history, such as that of a backup, with their times.
 ---
@@ -1502,12 +1525,12 @@
 ---ignored, so a repetition does no harm.
 ---@class (exact) sessiond.HistoryDeleteParams
 ---@field promptIds string[] The prompts. 1 to 1000 items.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The prompts that were removed.
 ---@class (exact) sessiond.HistoryDeleteResult
 ---@field deletedIds string[] Ids of `promptIds` that were in the history; at most 1,000.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---Store bytes as a blob. The blob is durable when the response is sent. Equal bytes are stored once.
 ---@class (exact) sessiond.BlobPutParams
@@ -1539,8 +1562,8 @@
 ---@class (exact) sessiond.BlobCollectParams
 ---@field dryRun? boolean Change nothing, and return what would be done. Default `true`.
 ---@field graceMs? integer Milliseconds; default: the configured grace period. At least 0.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
----@field commandId? string Requests with the same id take effect once. 1 to 128 characters without NUL.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
+---@field commandId? string Repeats take effect once. 1 to 128 characters without NUL.
 
 ---The blobs that were moved to the trash or with `dryRun` would be, and those that stay.
 ---@class (exact) sessiond.BlobCollectResult
@@ -1554,7 +1577,7 @@
 ---@field truncated boolean True if `removed` or `missing` does not have all of them.
 ---@field trashPath? string The folder of the removed blobs in the trash; null if none was moved.
 ---@field dryRun boolean True if nothing was moved.
----@field duplicate boolean An earlier request with this `commandId` took effect.
+---@field duplicate boolean An earlier request took effect.
 
 ---One blob.
 ---@class (exact) sessiond.BlobInfo
@@ -1633,7 +1656,7 @@
 ---@field agents? string[] Names of agents; this or `all`. At most 100 items.
 ---@field all? boolean Follow all agents that sessiond can read and that have sessions here. Default `false`.
 ---@field environment? table<string, string> HOME and the variables that `agent/list` names, as the client has them: the folders that they name are followed, too, and are written to `agents.folders` of the configuration file.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The agents that are followed now.
 ---@class (exact) sessiond.AgentFollowResult
@@ -1650,7 +1673,7 @@
 ---files are imported again.
 ---@class (exact) sessiond.AgentForgetParams
 ---@field agent string Its name. 1 to 64 characters.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The sessions that were moved to the trash.
 ---@class (exact) sessiond.AgentForgetResult
@@ -1695,7 +1718,7 @@
 ---@field since? string Only requests of this time or later, ISO 8601.
 ---@field until? string Only requests of this time or earlier, ISO 8601.
 ---@field cwd? string Only sessions of this folder.
----@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field project? string Only those of the project of this absolute folder. At most 4096 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
 ---@field timeZone? string The IANA name of the time zone of days; default: that of the server. 1 to 100 characters.
 ---@field waitMs? integer Maximum time to wait until everything is read. 0 to 60000. Default `0`.
@@ -1786,7 +1809,7 @@
 ---
 ---Their files are listed, and not opened or changed.
 ---@class (exact) sessiond.StorageAgentsParams
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The agents that have files on this machine, in a fixed order.
 ---@class (exact) sessiond.StorageAgentsResult
@@ -1852,7 +1875,7 @@
 ---@class (exact) sessiond.AgentVerifyParams
 ---@field agents? string[] Default: the followed agents. At most 100 items.
 ---@field deep? boolean Read every source again. Default `false`.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The gaps. If `gapCount` is 0, everything is here.
 ---@class (exact) sessiond.AgentVerifyResult
@@ -1917,6 +1940,7 @@
 ---@field agent? string The agent whose session it was read from.
 ---@field trashId? string The id of a session in the trash.
 ---@field problem? string Why it cannot be synchronized, as a sentence; null if it can.
+---@field isForgotten? boolean True if it was deleted with `forget`: it is not copied to this side.
 
 ---A folder of sessions that is in a git repository with a remote.
 ---@class (exact) sessiond.SyncFolder
@@ -2105,7 +2129,7 @@
 ---The sessions of a list. They meet all of these conditions, which are those of `session/list`.
 ---@class (exact) sessiond.ListFilter
 ---@field cwd? string Only sessions of this folder.
----@field project? string Only sessions of the project of this folder, an absolute path. At most 4096 characters.
+---@field project? string Only those of the project of this absolute folder. At most 4096 characters.
 ---@field tags? string[] Only sessions with all of these tags. At most 100 items.
 ---@field query? string Only sessions whose id, title, first prompt, cwd or agent contains each word of this text. At most 1000 characters.
 ---@field agent? string Only sessions read from this agent. 1 to 128 characters.
@@ -2215,7 +2239,7 @@
 ---@field paths? string[] Absolute paths. At most 10000 items. Default `[]`.
 ---@field findingsPerKind? integer Maximum number of listed findings of one kind and severity. 1 to 1000. Default `100`.
 ---@field secrets? boolean Look for secrets only. Default `false`.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The findings, and the amount of data that was examined.
 ---@class (exact) sessiond.DoctorResult
@@ -2297,7 +2321,7 @@
 ---@field entryIds string[] The entries to summarize.
 ---@field models table<string, string> Role -> "provider/model" in force there.
 ---@field instructions string|vim.NIL Instructions of the person who asked for the summary.
----@field workDoneToken string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The summary. The other fields are stored with it.
 ---@class (exact) sessiond.SummarizeResult
@@ -2352,7 +2376,7 @@
 
 ---A session moved to the trash: a client deleted it, or its draft was closed. It is closed for every client.
 ---@class (exact) sessiond.DeletedNote
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field trashId string Its id in the trash, for `trash/restore`.
 ---@field trashPath? string Its file in the trash, for information; null for an ephemeral session.
 ---@field note? string The text of the request or of the daemon; null without one.
@@ -2374,7 +2398,7 @@
 ---Sent to subscribers, once until the session is compacted or the leaf moves elsewhere. If there is a `summarizer`,
 ---the server compacts the session automatically. If it is null, a client has to do so.
 ---@class (exact) sessiond.ContextFilledNote
----@field sessionId string The full id of the session.
+---@field sessionId string The session's full id.
 ---@field leafId string The end of the path that is full.
 ---@field tokens integer Tokens of the context.
 ---@field contextWindow integer Tokens of the model's context window, from the settings.
@@ -3334,6 +3358,8 @@ M.methods = {
   trashList = "trash/list", -- sessiond.TrashListParams -> sessiond.TrashListResult
   trashRestore = "trash/restore", -- sessiond.RestoreParams -> sessiond.SessionResult
   trashPurge = "trash/purge", -- sessiond.PurgeParams -> sessiond.PurgeResult
+  forgottenList = "forgotten/list", -- sessiond.ForgottenListParams -> sessiond.ForgottenListResult (experimental)
+  forgottenRevoke = "forgotten/revoke", -- sessiond.ForgottenRevokeParams -> sessiond.ForgottenRevokeResult (experimental)
   stateGet = "state/get", -- sessiond.StateGetParams -> sessiond.StateGetResult (experimental)
   stateUpdate = "state/update", -- sessiond.StateUpdateParams -> sessiond.StateUpdateResult (experimental)
   stateBeginTask = "state/beginTask", -- sessiond.StateBeginTaskParams -> sessiond.StateBeginTaskResult (experimental)
