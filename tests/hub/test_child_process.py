@@ -6,6 +6,8 @@ import gc
 import operator
 import os
 import pickle
+import subprocess
+import time
 import weakref
 from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from sessiond.agents.companions import Companions
 from sessiond.error_text import TemplatedError
 from sessiond.hub.errors import ChildFailed, ChildNotStarted, IncompatibleParams, TooLarge
+from sessiond.hub.execution import child_process
 from sessiond.hub.execution.child_process import run_in_child_process, run_on_pieces
 from sessiond.hub.transfer import foreign_files
 from sessiond.hub.transfer.foreign_files import NotImported
@@ -93,6 +96,17 @@ async def test_canceling_ends_the_process(tmp_path: Path) -> None:
         await work
     await until(is_not_read)
     os.close(writing[0])
+
+
+def test_a_process_ends_when_nobody_waits_for_its_result_any_more() -> None:
+    process = subprocess.Popen(child_process.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    pickle.dump(((time.sleep, (60.0,), {}), False), process.stdin)
+    process.stdin.flush()
+    process.stdout.close()  # as the end of the daemon does
+    assert process.wait(30) == 1
+    process.stdin.close()
 
 
 async def numbers(count: int) -> AsyncIterator[Iterator[int]]:

@@ -1,9 +1,13 @@
 """A file of lines that is read part by part becomes the log that reading it whole gives, byte for byte."""
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -11,11 +15,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
 from sessiond.hub.transfer import file_parts, foreign_files, import_reading, streaming
+from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.hub.transfer.import_reading import Target
+from sessiond.hub.transfer.source_state import SourceState
 from sessiond.hub.transfer.spool import Spool
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import ImportReport
+from support.daemons import running
 from support.dialect_files import FILES, SESSION, answer, call, claude, item, meta, said
 from support.dialects import jsonl
 from support.long_sessions import SESSIONS
@@ -38,20 +45,26 @@ def reported(report: ImportReport) -> Any:
     )
 
 
+def settled(state: SourceState) -> SourceState:
+    """The state of a file as it is some seconds later."""
+    return msgspec.structs.replace(state, is_settled=True)
+
+
 def whole(path: Path) -> Any:
     """The session and the report of an import that reads the file whole."""
     source = foreign_files.read(str(path), None, Companions(), Spool(str(path.parent / "whole")))
     session_id = imported_log.candidates(source.imported, str(path))[0]
     new = import_reading.new_session(source, session_id, Target(None), lambda _digest: None)
     blobs = {digest: Path(name).read_bytes() for digest, name in source.files.items()} | new.blobs
-    return new.lines, new.cwd, new.is_answered, new.added, new.state, {name: blobs[name] for name in new.named}, {
+    named = {name: blobs[name] for name in new.named}
+    return new.lines, new.cwd, new.is_answered, new.added, settled(new.state), named, {
         name: getattr(new.imported, name) for name in ("title", "leaf", "source_id", "untouched_copy_of", "inherited")
     }, reported(new.imported.report)  # fmt: skip
 
 
-def streamed(path: Path) -> Any:
+def streamed(path: Path, spool: Spool | None = None) -> Any:
     """The same of an import that reads the file part by part; None if it must be read whole."""
-    spool = Spool(str(path.parent / "parts"))
+    spool = spool or Spool(str(path.parent / "parts"))
     log = streaming.read(str(path), None, Companions(), (), spool, cwd=None, title_space=True)
     if log is None:
         assert not list(Path(spool.folder).glob(".*"))
@@ -59,7 +72,7 @@ def streamed(path: Path) -> Any:
     blobs = {name: Path(log.files[name]).read_bytes() for name in log.named}
     lines = Path(log.path).read_bytes()
     spool.clear()
-    return lines, log.cwd, log.is_answered, log.count, log.state, blobs, {
+    return lines, log.cwd, log.is_answered, log.count, settled(log.state), blobs, {
         name: getattr(log.imported, name) for name in ("title", "leaf", "source_id", "untouched_copy_of", "inherited")
     }, reported(log.imported.report)  # fmt: skip
 
@@ -199,3 +212,123 @@ def test_a_file_without_a_conversation_is_refused_for_the_same_reason(
         except NotImported as refusal:
             refusals.append((refusal.reason, refusal.state))
     assert refusals[0] in (None, refusals[1])
+
+
+KILLED = """
+import os, sys
+from sessiond.agents.companions import Companions
+from sessiond.hub.transfer import entry_files, file_parts, reading_progress, streaming
+from sessiond.hub.transfer.source_state import SourceState
+from sessiond.hub.transfer.spool import Spool
+path, folder, token, size, count = sys.argv[1:]
+file_parts.PART_BYTES, reading_progress.MIN_BYTES, reading_progress.STATES = int(size), 1, 0
+left, add = int(count), entry_files.EntryFiles.add
+def killed(self, *arguments):
+    global left
+    left -= 1
+    add(self, *arguments)
+    if left < 0:
+        self.written()
+        os._exit(9)
+entry_files.EntryFiles.add = killed
+streaming.read(path, None, Companions(), (), Spool(folder, token), cwd=None, title_space=True)
+"""
+"""A process that records its progress after each part, and is ended after some parts, in the middle of one."""
+
+
+def killed_after(path: Path, spool: Spool, *, part_bytes: int, parts: int) -> int:
+    arguments = [str(path), spool.folder, spool.token, str(part_bytes), str(parts)]
+    return subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False).returncode
+
+
+@pytest.mark.parametrize("dialect", LINES)
+def test_a_reading_that_was_killed_goes_on_where_it_was(
+    dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name_of(dialect)
+    lines = SESSIONS[dialect](8, long=510_000)
+    path.write_bytes(jsonl(*FILES[dialect], *lines[1:]))
+    os.utime(path, (OLD, OLD))
+    size, starts = path.stat().st_size, list[int]()
+    parts = file_parts.FileSource.parts
+
+    def noted(source: FileSource, start: int = 0, newlines: int = 0) -> Iterator[FilePart]:
+        starts.append(start)
+        return parts(source, start, newlines)
+
+    monkeypatch.setattr(file_parts.FileSource, "parts", noted)
+    monkeypatch.setattr(file_parts, "PART_BYTES", 500)
+    for kills in (1, 3):
+        spool = Spool(str(tmp_path / "parts"))
+        for _ in range(kills):
+            assert killed_after(path, spool, part_bytes=500, parts=3) == 9
+        starts.clear()
+        assert streamed(path, spool) == whole(path)
+        assert len(starts) == 1
+        assert 0 < starts[0] < size
+        assert not list(tmp_path.glob("parts/.*"))
+
+
+async def test_a_daemon_goes_on_where_one_that_was_killed_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
+    path = tmp_path / name_of("claude-code")
+    path.write_bytes(jsonl(*SESSIONS["claude-code"](40)))
+    os.utime(path, (OLD, OLD))
+    found = []
+    for home in ("undisturbed", "killed"):
+        async with running(tmp_path / home) as daemon:
+            peer = await daemon.attach()
+            blobs = (
+                Path((await peer.call("session/create", cwd="/work"))["session"]["path"]).parents[2] / "blobs"
+            )
+            if home == "killed":
+                spool = Spool.of_source(str(blobs), str(path), None)
+                assert killed_after(path, spool, part_bytes=500, parts=20) == 9
+                assert {name.name.split(".")[2] for name in blobs.iterdir()} == {"progress", "tree", "beside"}
+            result = await peer.call("session/import", path=str(path))
+            info = (await peer.call("session/info", sessionId=result["sessions"][0]["sessionId"]))["session"]
+            found.append((result, Path(info["path"]).read_bytes()))
+            assert not list(blobs.iterdir())
+    assert found[0] == found[1]
+
+
+def changed(path: Path) -> None:
+    path.write_bytes(
+        path.read_bytes().replace(b"question 0", b"QUESTION 0").replace(b"prompt 0", b"PROMPT 0")
+    )
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:3]))
+
+
+@pytest.mark.parametrize("change", [changed, cut])
+@pytest.mark.parametrize("dialect", LINES)
+def test_a_file_that_changed_after_the_kill_is_read_from_its_beginning(
+    dialect: str, change: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / name_of(dialect)
+    path.write_bytes(jsonl(*SESSIONS[dialect](20)))
+    spool = Spool(str(tmp_path / "parts"))
+    assert killed_after(path, spool, part_bytes=500, parts=12) == 9
+    before = path.read_bytes()
+    change(path)
+    assert path.read_bytes() != before
+    os.utime(path, (OLD, OLD))
+    assert streamed(path, spool) == whole(path)
+
+
+@pytest.mark.parametrize("kind", ["progress", "tree", "beside"])
+def test_a_damaged_file_of_the_progress_has_the_source_read_from_its_beginning(
+    kind: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name_of("codex")
+    path.write_bytes(jsonl(*FILES["codex"], *SESSIONS["codex"](20)[1:]))
+    os.utime(path, (OLD, OLD))
+    spool = Spool(str(tmp_path / "parts"))
+    assert killed_after(path, spool, part_bytes=500, parts=20) == 9
+    damaged = spool.named(kind)
+    damaged.write_bytes(damaged.read_bytes()[:7])
+    assert streamed(path, spool) == whole(path)

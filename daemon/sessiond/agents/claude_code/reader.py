@@ -108,6 +108,7 @@ class ClaudeReader:
             self._builder.restore(self._state.builder)
             self._state.builder = None
             self._identify((), ())
+            self.is_behind = False  # the builder had no name before
 
     @property
     def builder(self) -> ImportBuilder:

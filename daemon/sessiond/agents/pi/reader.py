@@ -83,7 +83,7 @@ class PiReader:
         self._builder = ImportBuilder(NAME, source)
         self._state = _State() if state is None else msgspec.msgpack.decode(state, type=_State)
         self._before = 0
-        self._has_taken = False
+        self._has_taken = state is not None
         self.is_behind = False
         if self._state.builder is not None:
             self._builder.restore(self._state.builder)

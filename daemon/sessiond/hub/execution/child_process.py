@@ -2,7 +2,7 @@
 
 A thread is not enough: one call into C (a regular expression, a join of many bytes) or one garbage collection stops
 all threads until it ends, and its duration grows with the data. The process serves one call. It reads its work from
-standard input, and ends with the daemon, because nothing reads its standard output then.
+standard input, and ends with the daemon: when nothing reads its standard output.
 """
 
 import asyncio
@@ -10,8 +10,10 @@ import contextlib
 import gc
 import os
 import pickle
+import select
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
@@ -136,6 +138,7 @@ def main() -> None:
     """Run the work that standard input describes, and write the result to standard output."""
     os.nice(_NICENESS)
     gc.disable()  # the process ends before memory matters
+    threading.Thread(target=_end_with_the_daemon, daemon=True).start()
     (function, args, kwargs), takes_pieces = pickle.load(sys.stdin.buffer)
     answer: tuple[bool, Any]
     try:
@@ -145,6 +148,14 @@ def main() -> None:
     pickle.dump(answer, sys.stdout.buffer, _PROTOCOL)
     sys.stdout.flush()
     os._exit(0)  # skips freeing the data, which takes time
+
+
+def _end_with_the_daemon() -> None:
+    """End the process when nothing reads its standard output any more."""
+    output = select.poll()
+    output.register(sys.stdout.fileno(), 0)
+    output.poll()
+    os._exit(1)
 
 
 def _received() -> Iterator[Any]:

@@ -18,6 +18,7 @@ from sessiond.agents.attachments import AttachmentRules, FilePlace, OwnFiles, Se
 from sessiond.agents.table import AGENTS
 from sessiond.error_text import TemplatedError
 from sessiond.hub import clock
+from sessiond.hub.transfer.reading_progress import SeenNames
 from sessiond.hub.transfer.source_state import FileStatus, LookedAt, is_settled
 from sessiond.hub.transfer.spool import Spool
 from sessiond.session.content import attachments, fields, preview
@@ -94,6 +95,18 @@ class AttachmentReader:
             for place in _places(rules, self._path, text):
                 at = fields.as_text(decoded.get("timestamp"))
                 self._named.setdefault(place.path, (place, entry.id, at))
+
+    def seen(self) -> SeenNames:
+        """Return the names of the files that were seen."""
+        named = [(place.folder, place.names, entry, at) for place, entry, at in self._named.values()]
+        return SeenNames(self._marks, named)
+
+    def restore(self, seen: SeenNames) -> None:
+        """Take the names of files that another reader has seen."""
+        self._marks = seen.marks
+        for folder, names, entry, at in seen.files:
+            place = FilePlace(folder, names)
+            self._named[place.path] = (place, entry, at)
 
     def add_to(self, imported: Imported, *, is_whole: bool = True) -> Imported:
         """Return a session with the entries of the files beside it.

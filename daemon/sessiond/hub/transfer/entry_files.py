@@ -5,17 +5,21 @@ each of them is in a frame with its place. The log is the header, the origin, th
 same bytes that `imported_log.new_log` makes of all entries at once. All functions block.
 """
 
+import fcntl
 import os
 import shutil
 import struct
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
 from sessiond.error_text import TemplatedError
 from sessiond.hub.transfer.attachments import AttachmentReader
+from sessiond.hub.transfer.reading_progress import WrittenEntries
 from sessiond.hub.transfer.spool import NEW_FILE
 from sessiond.hub.transfer.taken_texts import TakenTexts
 from sessiond.session.content import extract_blobs
@@ -30,6 +34,9 @@ _FRAME: Final = struct.Struct("<qqq")
 """Before each entry beside the tree: the number of its line, that of the part of the line, and its size in bytes."""
 _NO_PARENT: Final = b'"parentId":null'
 _PARENT: Final = b'"parentId":%b'
+_WAIT_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 0.05
+"""A process whose daemon was killed ends soon, and until then no other one reads its source."""
 _COPIED_BYTES: Final = 1024 * 1024
 
 
@@ -78,17 +85,53 @@ class EntryFiles:
         self._texts = texts
         self._attachments = attachments
         self._dialect = dialect
-        self._tree = texts.spool.unnamed()
-        self._beside = texts.spool.unnamed()
+        self._tree = _opened(texts.spool.named("tree"))
+        self._beside = _opened(texts.spool.named("beside"))
         self._framed: list[_Framed] = []
         self._last: str | None = None
 
+    def written(self) -> WrittenEntries:
+        """Sync the files, and return what is in them. Raises `OSError`."""
+        for file in (self._tree, self._beside):
+            file.flush()
+            os.fsync(file.fileno())
+        return WrittenEntries(
+            self._tree.tell(), self._beside.tell(), self.counts.tree, self.counts.is_answered, self._last, self.named
+        )  # fmt: skip
+
+    def restore(self, written: WrittenEntries) -> bool:
+        """Continue after the entries that another process has written. Returns whether the files have them."""
+        size = written.beside_bytes
+        if self._tree.seek(0, os.SEEK_END) < written.tree_bytes or self._beside.seek(0, os.SEEK_END) < size:
+            return False
+        self._tree.seek(written.tree_bytes)
+        self._tree.truncate()
+        offset = 0
+        while offset < size:
+            line, part, length = _FRAME.unpack(os.pread(self._beside.fileno(), _FRAME.size, offset))
+            offset += _FRAME.size
+            self._framed.append(_Framed((line, part), offset, length))
+            offset += length
+        self._beside.seek(size)
+        self._beside.truncate()
+        self.counts = EntryCounts(written.tree, len(self._framed), written.is_answered)
+        self._last, self.named = written.last, written.named
+        return True
+
+    def begin(self) -> None:
+        """Begin without entries, whatever another process has written."""
+        for file in (self._tree, self._beside):
+            file.seek(0)
+            file.truncate()
+        self._framed, self.counts = [], EntryCounts()
+        self._last, self.named = None, set()
+
     def __enter__(self) -> "EntryFiles":
-        """Return the entries, whose files are removed at the end of the block."""
+        """Return the entries, whose files are closed at the end of the block."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove the files."""
+        """Close the files."""
         self._tree.close()
         self._beside.close()
 
@@ -133,7 +176,7 @@ class EntryFiles:
             file.write(imported_log.header(imported, session_id, cwd, title_space=title_space) + b"\n")
             file.write(first + b"\n")
             self._tree.seek(0)
-            shutil.copyfileobj(self._tree, file, _COPIED_BYTES)
+            shutil.copyfileobj(self._tree, file, _COPIED_BYTES)  # after which it is at its end again
             last = self._last or origin.id
             above = origin.id
             for line in self._in_order():
@@ -168,3 +211,27 @@ class EntryFiles:
                 raise NamesOtherBlobs
             self.named |= named
         return line
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a file of entries for this process alone, new or as a process that was ended has left it.
+
+    Raises:
+        BlockingIOError: Another process reads the same source.
+    """
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    file = os.fdopen(os.open(path, NEW_FILE & ~os.O_EXCL, 0o600), "r+b")
+    until = time.monotonic() + _WAIT_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return file
+    except BaseException:
+        file.close()
+        raise

@@ -53,6 +53,10 @@ class FileSource(Source):
         """Return the first bytes, at most `size`."""
         return self._read_at(0, size)
 
+    def bytes_before(self, end: int) -> Iterator[bytes]:
+        """Yield the bytes before an offset. Raises `NotText` if the file is shorter."""
+        yield from Region(self._read_at, 0, end).chunks()
+
     def first_line(self) -> bytes:
         """Return the first line in its short form; more lines may follow it."""
         first = next(self._blocks(0), b"")

@@ -22,6 +22,7 @@ from sessiond.hub.transfer import (
     foreign_files,
     fork_history,
     memory_limit,
+    reading_progress,
     streaming,
 )
 from sessiond.hub.transfer.foreign_files import NotImported, ReadSource
@@ -126,14 +127,15 @@ async def read(
         return found
     try:
         return await run_in_child_process(
-            _read_and_make, path, dialect, companions, frozenset(taken), target, spool, known_files
+            _read_large, path, dialect, companions, frozenset(taken), target, spool, known_files
         )
     except ChildNotStarted:  # the file is then read in a thread, which slows down other requests
         return await asyncio.to_thread(
-            _read_and_make, path, dialect, companions, taken, target, spool, known_files
+            _read_large, path, dialect, companions, taken, target, spool, known_files
         )
     except (ChildFailed, asyncio.CancelledError):
-        spool.clear()  # the process could not
+        if not reading_progress.is_stored(spool):  # another process continues after what it has read
+            spool.clear()  # the process could not
         raise
 
 
@@ -178,6 +180,24 @@ def _read_unless_large(
     return None
 
 
+def _read_large(
+    path: str,
+    dialect: str | None,
+    companions: Companions,
+    taken: Container[str],
+    target: Target,
+    spool: Spool,
+    known_files: Mapping[str, LookedAt],
+) -> NewSession | ReadSource:
+    """Do what `_read_and_make` does, part by part if the file has a format of lines."""
+    log = streaming.read(
+        path, dialect, companions, taken, spool, known_files, cwd=target.cwd, title_space=target.title_space
+    )
+    if log is not None:
+        return _streamed(log)
+    return _read_and_make(path, dialect, companions, taken, target, spool, known_files)
+
+
 def _read_and_make(
     path: str,
     dialect: str | None,
@@ -187,19 +207,6 @@ def _read_and_make(
     spool: Spool,
     known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource:
-    if _size(path) >= LARGE_FILE:
-        log = streaming.read(
-            path,
-            dialect,
-            companions,
-            taken,
-            spool,
-            known_files,
-            cwd=target.cwd,
-            title_space=target.title_space,
-        )
-        if log is not None:
-            return _streamed(log)
     source = foreign_files.read(path, dialect, companions, spool, known_files)
     imported = source.imported
     session_id = imported_log.candidates(imported, path)[0]

@@ -98,6 +98,7 @@ class Imports:
         self._unchanged = UnchangedSources(files, self._records)
         self._logs = StoredLogs(files)
         self._pages_being_imported = 0
+        self._spools: set[str] = set()  # the tokens of those in use
         self.missing_files: dict[str, list[str]] = {}
         """The files beside a source that were not there when it was read last, by the path of the source."""
         self._followed_leaves: dict[str, str | None] = {}
@@ -260,8 +261,18 @@ class Imports:
     async def _import(self, path: str, run: ImportRun) -> t.ImportedSession:
         if path in self._logs.ids and not await asyncio.to_thread(self._is_foreign, path):
             raise NotImported(OWN_SESSION)
+        folder = self._files.blobs.folder_for_files()
+        spool = Spool.of_source(folder, path, run.params.format)
+        if spool.token in self._spools:
+            spool = Spool(folder)  # another request reads the same file at present
+        self._spools.add(spool.token)
+        try:
+            return await self._import_with(spool, path, run)
+        finally:
+            self._spools.discard(spool.token)
+
+    async def _import_with(self, spool: Spool, path: str, run: ImportRun) -> t.ImportedSession:
         target = Target(run.params.cwd, title_space=not run.is_followed)
-        spool = Spool(self._files.blobs.folder_for_files())
         format, companions = run.params.format, run.companions
         known_files = run.known_files.get(path, {})
         found = await import_reading.read(
@@ -270,7 +281,7 @@ class Imports:
         try:
             return await self._store(found, target, path, run, spool)
         finally:
-            if found.files:
+            if found.files or (isinstance(found, NewSession) and found.file is not None):
                 await asyncio.to_thread(spool.clear)
 
     async def _store(

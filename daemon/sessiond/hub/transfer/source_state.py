@@ -101,6 +101,10 @@ class Digests:
     """The digests of a source that is read in pieces: of all its bytes, and of its whole lines."""
 
     def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin again with the first byte."""
         self._whole = hashlib.blake2b(digest_size=_DIGEST_BYTES)
         self._lines = self._whole.copy()
         self._size = self._line_size = 0

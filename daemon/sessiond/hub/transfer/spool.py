@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from sessiond.hashing import sha256_for_many
+from sessiond.hashing import sha256_for_many, sha256_of
 from sessiond.store.files.folders import temporary
 
 NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,11 +30,22 @@ class Spool:
 
     Attributes:
         folder: Their folder, on the file system of the store.
-        token: A part of their names.
+        token: A part of their names, 12 hexadecimal digits.
     """
 
     folder: str
     token: str = field(default_factory=lambda: os.urandom(6).hex())
+
+    @classmethod
+    def of_source(cls, folder: str, path: str, format: str | None) -> "Spool":
+        """Return the spool of a source, which has the same files at each import. Only one may be in use at a time.
+
+        Args:
+            folder: The folder of the files.
+            path: The path of the source.
+            format: The format that an import names; None if it is detected.
+        """
+        return cls(folder, sha256_of(os.fsencode(path) + b"\0" + (format or "").encode()).hexdigest()[:12])
 
     def write(self, parts: Iterable[bytes]) -> SpooledBlob:
         """Write a blob into a new file, synced. Raises `OSError`, or what `parts` raises; no file remains then."""
@@ -57,6 +68,10 @@ class Spool:
         folder = Path(self.folder)
         folder.mkdir(0o700, parents=True, exist_ok=True)
         return temporary(folder / self._name)
+
+    def named(self, name: str) -> Path:
+        """Return the path of a file that another spool with the same token has, too."""
+        return Path(self.folder) / f".{self._name}.{name}.{self.token}.tmp"
 
     def unnamed(self) -> BinaryIO:
         """Return a new file without a name, which is gone when it is closed. Raises `OSError`."""

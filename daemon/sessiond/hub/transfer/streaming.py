@@ -18,25 +18,29 @@ import msgspec
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
 from sessiond.hub import clock
-from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history
+from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history, reading_progress
 from sessiond.hub.transfer.attachments import AttachmentReader
 from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs
-from sessiond.hub.transfer.file_parts import FileSource
+from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NO_ENTRIES, TOO_DEEP, NotImported, content_of
 from sessiond.hub.transfer.json_texts import NotText
+from sessiond.hub.transfer.reading_progress import Progress, Report
 from sessiond.hub.transfer.source_state import (
     Digests,
     FileStatus,
     LookedAt,
     SourceState,
+    digest_of,
     digest_of_companions,
 )
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.transfer.taken_texts import CHUNK, MARK, TakenTexts, without_mark
+from sessiond.hub.transfer.unchanged import IMPORTER
 from sessiond.session.content import fields
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportReport, session_ids
 from sessiond.session.dialects.source import FIRST_LINES, first_objects
+from sessiond.session.dialects.source_reader import SourceReader
 from sessiond.store.files.space import free_bytes
 
 _MAX_FIRST: Final = 32 * 1024 * 1024
@@ -106,7 +110,7 @@ def read(
     """
     if database_sources.is_no_file(path):
         return None
-    log = None
+    log, is_own = None, True
     try:
         with contextlib.ExitStack() as opened:
             texts = TakenTexts(spool)
@@ -125,10 +129,13 @@ def read(
                 )
     except NamesOtherBlobs:
         pass
+    except BlockingIOError:
+        is_own = False
+        raise
     except NotText:
         raise NotImported("it became shorter while it was read") from None
     finally:
-        if log is None:
+        if log is None and is_own:
             spool.clear()
     return log
 
@@ -218,26 +225,33 @@ class _Stream:
         entries: EntryFiles,
         attachments: AttachmentReader,
     ) -> None:
-        make = known.DIALECTS[dialect].reader
-        assert make is not None
         self._dialect = dialect
         self._file = file
         self._lines = file.lines
-        self._reader = make(file.lines, None)
+        self._reader = self._new_reader(None)
         self._texts = texts
         self._entries = entries
         self._attachments = attachments
         self._problems = ImportReport()  # of the texts, which are reported after those of the reader
+        self._recorded = 0  # the offset of the last record of the progress
+        self._state_bytes = 0
+
+    def _new_reader(self, state: bytes | None) -> SourceReader:
+        make = known.DIALECTS[self._dialect].reader
+        assert make is not None
+        return make(self._lines, state)
 
     def log(self, taken: Container[str], cwd: str | None, *, title_space: bool) -> StreamedLog | None:
         """Read the file. The arguments are those of `read`."""
+        start, newlines = self._continued()
         reader, lines = self._reader, self._lines
         try:
-            for part in lines.parts():
+            for part in lines.parts(start, newlines):
                 reader.take(part.lines)
                 if reader.is_behind or self._session_id in taken:
                     return None
                 self._pass_on()
+                self._record(part)
             reader_state = self._reader_state()
             if not lines.growing:
                 reader.end()
@@ -264,6 +278,54 @@ class _Stream:
             1 + counts.tree + counts.beside, imported.is_state or counts.is_answered, reader_state,
             frozenset(self._entries.named), {**self._attachments.files, **self._texts.files},
         )  # fmt: skip
+
+    def _continued(self) -> tuple[int, int]:
+        """Continue where a process that was ended has left the file. Returns the offset, and the newlines before it."""
+        progress, lines = reading_progress.load(self._texts.spool), self._lines
+        if progress is not None and self._is_of_this_file(progress):
+            for chunk in lines.bytes_before(progress.offset):
+                lines.digests.update(chunk)
+            if (
+                lines.digests.whole == (progress.offset, progress.digest)
+                and self._texts.restore(progress.texts)
+                and self._entries.restore(progress.entries)
+            ):
+                self._reader = self._new_reader(progress.reader)
+                self._reader.builder.restore_outline(progress.outline, progress.report.report())
+                self._problems = progress.problems.report()
+                self._attachments.restore(progress.seen)
+                self._recorded, self._state_bytes = progress.offset, len(progress.reader)
+                return progress.offset, progress.newlines
+            lines.digests.reset()
+            self._texts.files.clear()
+        self._entries.begin()
+        return 0, 0
+
+    def _is_of_this_file(self, progress: Progress) -> bool:
+        return progress.offset <= self._lines.size and (
+            (progress.importer, progress.dialect, progress.companions)
+            == (IMPORTER, self._dialect, self._companions)
+        )
+
+    @property
+    def _companions(self) -> str:
+        return digest_of_companions({**self._lines.beside, "inherited": digest_of(self._lines.inherited)})
+
+    def _record(self, part: FilePart) -> None:
+        """Record the progress if much was read since the last record."""
+        since = part.end - self._recorded
+        if since < max(reading_progress.MIN_BYTES, reading_progress.STATES * self._state_bytes):
+            return
+        builder, state = self._reader.builder, self._reader.state()
+        if state is None or self._texts.has_texts:
+            return
+        self._recorded, self._state_bytes = part.end, len(state)
+        progress = Progress(
+            IMPORTER, self._dialect, self._companions, part.end, part.newlines, self._lines.digests.whole[1],
+            state, builder.outline(), Report.of(builder.report), Report.of(self._problems), self._entries.written(),
+            self._texts.spooled(), self._attachments.seen(),
+        )  # fmt: skip
+        reading_progress.store(self._texts.spool, progress)
 
     @property
     def _session_id(self) -> str:

@@ -22,6 +22,7 @@ from msgspec import Raw
 
 from sessiond.hub.session.drafts import MAX_ENTRY_BYTES
 from sessiond.hub.transfer.json_texts import NotText, ReadAt, Region, decoded, long_texts
+from sessiond.hub.transfer.reading_progress import SpooledText
 from sessiond.hub.transfer.source_state import Digests
 from sessiond.hub.transfer.spool import Spool, SpooledBlob
 from sessiond.session.content import blobs, extract_blobs
@@ -214,6 +215,20 @@ class TakenTexts:
         """Forget the texts of lines whose entries are complete, unless `waiting`, the state of a reader, has marks."""
         if self._texts and MARK not in waiting:
             self._texts, self._wholes = {}, []
+
+    def spooled(self) -> list[SpooledText]:
+        """Return the blobs that are in files."""
+        return [SpooledText(text.digest, Path(path).name, text.size) for path, text in self._blobs.items()]
+
+    def restore(self, texts: Iterable[SpooledText]) -> bool:
+        """Take the blobs of another process. Returns whether the files of all are there."""
+        for text in texts:
+            path = Path(self.spool.folder) / text.name
+            if not path.is_file() or path.stat().st_size != text.size:
+                return False
+            self.files[text.digest] = str(path)
+            self._blobs[str(path)] = SpooledBlob(text.digest, str(path), text.size)
+        return True
 
     @property
     def has_texts(self) -> bool:

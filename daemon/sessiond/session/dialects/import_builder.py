@@ -180,6 +180,20 @@ class BuilderState(msgspec.Struct):
     versions: dict[str, int]
 
 
+class BuilderOutline(msgspec.Struct):
+    """The description of a session as far as it was read, which `BuilderState` lacks: the attributes of a builder."""
+
+    source_id: str
+    cwd: str
+    title: str | None
+    tags: tuple[str, ...]
+    parent_source: str | None
+    source_version: str | None
+    untouched_copy_of: str | None
+    origin: dict[str, Any]
+    inherited: set[str]
+
+
 class ImportBuilder:
     """Builds the entries of one import and counts the lines in its report.
 
@@ -222,6 +236,22 @@ class ImportBuilder:
         """Continue after the entries of an earlier builder."""
         self.timestamp, self.clock, self.last = state.timestamp, state.clock, state.last
         self._last_beside, self._taken, self._versions = state.last_beside, state.taken, state.versions
+
+    def outline(self) -> BuilderOutline:
+        """Return the description of the session, for a builder that continues in place of this one."""
+        return BuilderOutline(
+            self.source_id, self.cwd, self.title, self.tags, self.parent_source, self.source_version,
+            self.untouched_copy_of, self.origin, self._inherited,
+        )  # fmt: skip
+
+    def restore_outline(self, outline: BuilderOutline, report: ImportReport) -> None:
+        """Take the description of a session, and the report on its lines, after `restore`."""
+        self.source_id, self.cwd, self.title, self.tags = (
+            outline.source_id, outline.cwd, outline.title, outline.tags,
+        )  # fmt: skip
+        self.parent_source, self.source_version = outline.parent_source, outline.source_version
+        self.untouched_copy_of, self.origin = outline.untouched_copy_of, outline.origin
+        self._inherited, self.report = outline.inherited, report
 
     # --- the results of a line -------------------------------------------------------------------------
 
