@@ -158,4 +158,21 @@ async def test_originals_are_counted_and_known_to_the_doctor(agents_home: Path, 
     kinds = {row["key"]: row["count"] for row in (await peer.call("storage/report"))["kinds"]}
     assert kinds["originals"] == 2  # the original and its note
     findings = (await peer.call("server/doctor"))["findings"]
-    assert "unknownFile" not in {finding["kind"] for finding in findings}
+    assert not {"unknownFile", "damagedOriginal"} & {finding["kind"] for finding in findings}
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+async def test_the_doctor_names_a_damaged_and_a_missing_original(
+    agents_home: Path, daemon: Running, peer: Peer, is_missing: bool
+) -> None:
+    conversation(agents_home)
+    await follow(peer)
+    await reclaimed(peer, dryRun=False)
+    [original] = (daemon.home / "data/originals").glob("*.zst")
+    content = bytearray(original.read_bytes())
+    content[len(content) // 2] ^= 1
+    original.write_bytes(content)
+    if is_missing:
+        original.unlink()
+    kinds = [finding["kind"] for finding in (await peer.call("server/doctor"))["findings"]]
+    assert kinds.count("damagedOriginal") == 1

@@ -1,7 +1,10 @@
 """Originals: a file of an agent is kept byte for byte, compressed, before it is removed, and comes back as it was."""
 
+import contextlib
 import os
 import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,6 +151,45 @@ def test_a_crash_between_the_two_steps_of_a_removal_is_settled(tmp_path: Path) -
     originals.settle(kept_in(tmp_path))
     assert path.read_bytes() == content
     assert names(tmp_path) == [f"{note.hash}.zst"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from sessiond.store.files import originals
+from sessiond.store.files.census import stamp_of
+from sessiond.store.files.originals import OriginalNote
+folder = Path(sys.argv[1])
+print("begun", flush=True)
+for path in sorted((folder / "agent").iterdir()):
+    status = path.stat()
+    packed = originals.pack(str(path), str(folder / "originals"))
+    note = OriginalNote(
+        str(path), "codex", "s", packed.hash, packed.size, status.st_mode & 0o777, status.st_mtime_ns, "2026"
+    )
+    originals.take(str(path), stamp_of(status), note, str(folder / "originals"))
+"""
+
+
+@pytest.mark.parametrize("round_", range(8))
+def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path, round_: int) -> None:
+    contents = {
+        agent_file(
+            tmp_path, f"{number} line\n".encode() * 5_000, f"{number:02}.jsonl"
+        ): f"{number} line\n".encode() * 5_000
+        for number in range(40)
+    }
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(random.Random(round_).uniform(0, 0.15))
+        process.kill()
+    originals.settle(kept_in(tmp_path))
+    for path, note in list(originals.notes(kept_in(tmp_path))):
+        with contextlib.suppress(NotKept):  # a note whose file was not removed yet
+            originals.put_back(note, path)
+    assert {path: path.read_bytes() for path in contents} == contents
 
 
 def test_notes_that_cannot_be_read_are_left_out_and_stay(tmp_path: Path) -> None:

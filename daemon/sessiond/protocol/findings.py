@@ -183,6 +183,11 @@ KINDS: Final[Mapping[str, Kind]] = {
         f"If the trash has an intact copy, {_FIX} restores it. A blob/put of the same bytes does so, too.",
         "replaces it by an intact copy from the trash, and moves the damaged one to the trash",
     ),
+    "damagedOriginal": Kind(
+        "error",
+        "An original of an agent's file is damaged or missing.",
+        "The session has its content. A backup of the data folder may have the original.",
+    ),
     "unreferencedBlobs": Kind(
         "note", "No session references some blobs.", "Move them to the trash: sessiond blobs collect --yes."
     ),

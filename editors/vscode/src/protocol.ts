@@ -3516,7 +3516,7 @@ export interface StorageReclaimParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The files that were moved, or would be. */
+/** The files that were moved. */
 export interface StorageReclaimResult {
   /** Their number. */
   fileCount: number;
@@ -3544,7 +3544,7 @@ export interface StorageGiveBackParams {
   [extension: `x-${string}`]: unknown;
 }
 
-/** The files that are at their places again. */
+/** The files that are back. */
 export interface StorageGiveBackResult {
   /** Their number. */
   fileCount: number;
@@ -5906,6 +5906,8 @@ export type FindingKind =
   | "missingBlob"
   /** The bytes of a blob do not match its hash. */
   | "damagedBlob"
+  /** An original of an agent's file is damaged or missing. */
+  | "damagedOriginal"
   /** No session references some blobs. */
   | "unreferencedBlobs"
   /** The index of sessions is damaged. No data is lost: the index is rebuilt from the sessions. */

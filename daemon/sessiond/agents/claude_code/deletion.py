@@ -15,7 +15,7 @@ _MANAGED: Final = (
 )
 _REMARK: Final = (
     "It does so when it starts. A project's own .claude/settings.json may set another period, which counts for the"
-    " sessions of all projects."
+    " sessions of all projects. Users report versions that deleted after 30 days in spite of the setting."
 )
 _REFUSED: Final = (
     "cleanupPeriodDays must be an integer of at least 1: Claude Code 2.1.332 refuses other values and deletes nothing"

@@ -584,7 +584,7 @@ class SessionMethods(Methods):
             progress: Called with each step of the work.
 
         Returns:
-            The files that were moved, or would be.
+            The files that were moved.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every
@@ -615,7 +615,7 @@ class SessionMethods(Methods):
             progress: Called with each step of the work.
 
         Returns:
-            The files that are at their places again.
+            The files that are back.
 
         Raises:
             RpcError: The daemon refused the request. `kind` is `draining`, or one that every request may

@@ -13,6 +13,7 @@ from sessiond.hub.doctor.folders import check_folders
 from sessiond.hub.doctor.growth import check_growth
 from sessiond.hub.doctor.logs import Logs, check_logs
 from sessiond.hub.doctor.machine import check_machine
+from sessiond.hub.doctor.originals import check_originals
 from sessiond.hub.doctor.scope import Scope
 from sessiond.hub.doctor.writers import check_writers
 from sessiond.protocol import types as t
@@ -23,6 +24,7 @@ def examine(scope: Scope) -> Iterator[None]:
     if not scope.only:
         for check in (
             check_folders, check_machine, check_daemon_log, check_databases, check_agent_files, check_growth,
+            check_originals,
         ):  # fmt: skip
             yield from check(scope)
     logs = Logs()

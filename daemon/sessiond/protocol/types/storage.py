@@ -110,7 +110,7 @@ class StorageReclaimParams(Params, frozen=True):
 
 
 class StorageReclaimResult(Wire, frozen=True):
-    """The files that were moved, or would be."""
+    """The files that were moved."""
 
     file_count: int  # their number
     size_bytes: int  # their size
@@ -128,7 +128,7 @@ class StorageGiveBackParams(Params, frozen=True):
 
 
 class StorageGiveBackResult(Wire, frozen=True):
-    """The files that are at their places again."""
+    """The files that are back."""
 
     file_count: int  # their number
     size_bytes: int  # their size

@@ -1847,7 +1847,7 @@
 ---@field dryRun? boolean Change nothing, and return what would be moved. Default `true`.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----The files that were moved, or would be.
+---The files that were moved.
 ---@class (exact) sessiond.StorageReclaimResult
 ---@field fileCount integer Their number.
 ---@field sizeBytes integer Their size.
@@ -1861,7 +1861,7 @@
 ---@field agent string The agent. 1 to 64 characters.
 ---@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
 
----The files that are at their places again.
+---The files that are back.
 ---@class (exact) sessiond.StorageGiveBackResult
 ---@field fileCount integer Their number.
 ---@field sizeBytes integer Their size.
@@ -3230,6 +3230,7 @@
 ---| "missingTrashNote" # A session in the trash has no note, so its former path is unknown.
 ---| "missingBlob" # A session references a blob that does not exist.
 ---| "damagedBlob" # The bytes of a blob do not match its hash.
+---| "damagedOriginal" # An original of an agent's file is damaged or missing.
 ---| "unreferencedBlobs" # No session references some blobs.
 ---| "damagedIndex" # The index of sessions is damaged. No data is lost: the index is rebuilt from the sessions.
 ---| "damagedHistory" # The history of prompts is damaged.
