@@ -20,6 +20,7 @@ class FileIndex:
         self._home = home
         self._folder = home / "data/sessions/--work--"
         self._folder.mkdir(parents=True, exist_ok=True)
+        (home / "state").mkdir(exist_ok=True)
         self._written_at = 1_750_000_000
         self.worker = Worker(FileStore(home / "data", home / "state"), str(home / "state/index.db"))
 

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from sessiond.hub.index import blob_uses, text_tables, usage_table, usage_totals
+from sessiond.hub.index import blob_uses, packed_texts, text_tables, usage_table, usage_totals
+from sessiond.hub.index.packed_texts import PackedTexts
 from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 16
+VERSION: Final = 17
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -89,6 +90,7 @@ class Database:
     def __init__(self, path: str | None) -> None:
         self._path = path or _TEMPORARY
         self._connection: sqlite3.Connection | None = None
+        self._texts: PackedTexts | None = None
         self._inode: int | None = None
         self._verification: Verification | None = None
 
@@ -103,6 +105,13 @@ class Database:
         if self._connection is None:
             raise RuntimeError("the index is not open")
         return self._connection
+
+    @property
+    def texts(self) -> PackedTexts:
+        """The texts of entries, by their numbers."""
+        if self._texts is None:
+            self._texts = PackedTexts(self.connection)
+        return self._texts
 
     def open(self) -> None:
         """Open the file if it can be trusted, otherwise create a new one; if that fails, a temporary one."""
@@ -151,7 +160,7 @@ class Database:
 
     def close(self) -> None:
         """Close the connection without a seal."""
-        connection, self._connection, self._inode = self._connection, None, None
+        connection, self._connection, self._texts, self._inode = self._connection, None, None, None
         verification, self._verification = self._verification, None
         if verification is not None:
             verification.join()
@@ -223,7 +232,7 @@ class Database:
 
     def _create_tables(self) -> None:
         self.connection.executescript(
-            f"BEGIN; {_TABLES} {text_tables.TABLES} {usage_table.TABLES} {usage_totals.TABLES}"
+            f"BEGIN; {_TABLES} {packed_texts.TABLES} {text_tables.TABLES} {usage_table.TABLES} {usage_totals.TABLES}"
             f" {blob_uses.TABLES}"
             f" PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )

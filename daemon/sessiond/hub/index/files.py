@@ -416,7 +416,7 @@ class FileTable:
 
     def _forget_texts(self, number: int) -> None:
         connection = self._database.connection
-        text_tables.remove(connection, number)
+        text_tables.remove(connection, self._database.texts, number)
         usage_table.remove(connection, number)
         blob_uses.remove(connection, number)
         connection.execute("DELETE FROM entries WHERE file = ?", (number,))

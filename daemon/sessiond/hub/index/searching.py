@@ -25,6 +25,7 @@ from sessiond.protocol import types as t
 from sessiond.session.content import search_words
 
 if TYPE_CHECKING:
+    from sessiond.hub.index.database import Database
     from sessiond.hub.index.worker import Worker
 
 WINDOW: Final = 400
@@ -79,7 +80,7 @@ def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Ca
 
     Raises `IncompatibleParams`, `CursorExpired`.
     """
-    connection, params = worker.database.connection, worker.resolved(params)
+    database, params = worker.database, worker.resolved(params)
     phrases = search_words.phrases(params.query)
     if not phrases:
         raise IncompatibleParams("the query holds no letter and no digit, and nothing else is searched")
@@ -89,7 +90,7 @@ def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Ca
     selected: list[_ScoredEntry] = []
     while next_page is not None and len(selected) < params.limit:
         at = next_page
-        window = _window(connection, params, phrases, file, at)
+        window = _window(database, params, phrases, file, at)
         ranked = sorted(_ranked(window, at.now), reverse=True)
         left = [entry for entry in ranked if not at.entry or entry < (at.score, at.entry)]
         space = params.limit - len(selected)
@@ -103,7 +104,7 @@ def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Ca
     encoded_cursor = (
         None if next_page is None else base64.urlsafe_b64encode(msgspec.json.encode(next_page)).decode()
     )
-    hits, refs = _hits(connection, [entry.entry for entry in selected], phrases, clean)
+    hits, refs = _hits(database, [entry.entry for entry in selected], phrases, clean)
     return Hits(hits, refs, encoded_cursor)
 
 
@@ -119,27 +120,28 @@ class _Match(NamedTuple):
 
 
 def _window(
-    connection: sqlite3.Connection, params: t.SearchParams, phrases: Sequence[search_words.Phrase],
+    database: "Database", params: t.SearchParams, phrases: Sequence[search_words.Phrase],
     file: str | None, cursor: _Cursor,
 ) -> list[_Match]:  # fmt: skip
-    # FTS5's own bm25 reads the whole index to weigh a phrase. This query reads only the window, and only the
-    # beginning of long texts. A word whose accents differ from the text counts once.
+    # FTS5's own bm25 reads the whole index to weigh a phrase. This reads only the texts of the window, and only the
+    # beginning of long ones. A word whose accents differ from the text counts once.
     counted_phrases = [" ".join(phrase.words).lower() for phrase in phrases[:_MAX_COUNTED_PHRASES]]
-    text = f"lower(substr(texts.text, 1, {_MAX_COUNTED_CHARACTERS}))"
-    counts = "".join(
-        f", (length({text}) - length(replace({text}, ?, ''))) / {len(phrase)}" for phrase in counted_phrases
-    )
-    sql, values = _filters(connection, params, file)
-    found = connection.execute(
-        f"SELECT words.rowid, entries.at, entries.role, entries.type, length(texts.text){counts} FROM words"
-        " JOIN entries ON entries.id = words.rowid JOIN texts ON texts.id = words.rowid"
+    sql, values = _filters(database.connection, params, file)
+    found = database.connection.execute(
+        "SELECT words.rowid, entries.at, entries.role, entries.type FROM words JOIN entries ON entries.id = words.rowid"
         f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
-        [*counted_phrases, _match(phrases), cursor.below, *values],
-    )
+        [_match(phrases), cursor.below, *values],
+    ).fetchall()
     return [
-        _Match(entry, at, role, kind, length, tuple(occurrences))
-        for entry, at, role, kind, length, *occurrences in found
+        _Match(entry, at, role, kind, *_counted(database.texts.text(entry), counted_phrases))
+        for entry, at, role, kind in found
     ]
+
+
+def _counted(text: str, phrases: Sequence[str]) -> tuple[int, tuple[int, ...]]:
+    """Return the length of a text, and the number of occurrences of each of these phrases at its beginning."""
+    beginning = text[:_MAX_COUNTED_CHARACTERS].lower()
+    return len(text), tuple(beginning.count(phrase) for phrase in phrases)
 
 
 def _match(phrases: Sequence[search_words.Phrase]) -> str:
@@ -223,20 +225,21 @@ def _ranked(window: Sequence[_Match], now: int) -> list[_ScoredEntry]:
 
 
 def _hits(
-    connection: sqlite3.Connection,
+    database: "Database",
     entries: Sequence[int],
     phrases: Sequence[search_words.Phrase],
     clean: Callable[[str], str],
 ) -> tuple[list[t.Hit], list[str]]:
     sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
     hits, refs = [], []
+    connection = database.connection
     for entry in entries:
-        file, seq, entry_id, kind, role, at, target, text = _row_of(
+        file, seq, entry_id, kind, role, at, target = _row_of(
             connection,
-            "SELECT file, seq, entry_id, type, role, at, target_id, text FROM entries JOIN texts USING (id)"
-            " WHERE entries.id = ?",
+            "SELECT file, seq, entry_id, type, role, at, target_id FROM entries WHERE id = ?",
             entry,
         )
+        text = database.texts.text(entry)
         if file not in sessions:
             sessions[file] = session_of(connection, file)
         ref, session, off_path = sessions[file]

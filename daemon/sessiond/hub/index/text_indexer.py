@@ -4,6 +4,7 @@ The texts of a closed log are read from its file. The hub passes in the committe
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -256,9 +257,10 @@ class TextIndexer:
 
     def _save(self, parts: "Sequence[_Part]") -> None:
         """Save parts together. A part is left out if its file has changed since: it is read again."""
+        self._database.texts.train_if_due()
         with self._database.transaction() as connection:
             number: int = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM entries").fetchone()[0]
-            numbered: list[tuple[int, IndexedText]] = []
+            numbered: defaultdict[int, list[tuple[int, IndexedText]]] = defaultdict(list)
             # Texts come last: a statement that adds several rows makes FTS5 write what it has gathered.
             for part in parts:
                 if self._files.row_of(part.ref) != part.base:
@@ -271,14 +273,17 @@ class TextIndexer:
                         for place, (seq, text, _) in enumerate(texts, number)
                     ],
                 )
-                numbered += [(place, indexed) for place, (_, _, indexed) in enumerate(texts, number)]
+                numbered[file] += [(place, indexed) for place, (_, _, indexed) in enumerate(texts, number)]
                 number += len(texts)
                 usage_table.add(connection, file, part.found.usages, part.found.created_at)
                 blob_uses.add(connection, file, part.found.blobs, self._store.blobs.size)
                 self._files.save_progress(part.ref, part.updated)
                 if part.is_last:
                     connection.execute("UPDATE files SET is_indexed = 1 WHERE id = ?", (file,))
-            text_tables.add(connection, numbered)
+            for file, added in numbered.items():
+                if added:
+                    self._database.texts.add(file, added[0][0], [indexed.text for _, indexed in added])
+            text_tables.add(connection, [text for added in numbered.values() for text in added])
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from sessiond.hub.index.database import Database
 from sessiond.hub.index.searching import files_of, is_in, session_of
 from sessiond.hub.index.text_tables import recalled_text
 from sessiond.hub.recall import candidates, question, synonyms
@@ -109,13 +110,14 @@ class Finder:
     def __init__(self) -> None:
         self._stemmer = Stemmer()
 
-    def find(self, connection: sqlite3.Connection, params: t.RecallParams) -> "list[Passage]":
+    def find(self, database: Database, params: t.RecallParams) -> "list[Passage]":
         """Return the passages that answer a question, best first; empty if it has no word."""
         asked = question.read([params.question, *(params.also or ())], synonyms.load(), self._stemmer)
+        connection = database.connection
         allowed = _allowed(connection, params)
         found = candidates.find(connection, asked, allowed)
         matcher = Matcher(asked.concepts, found.values, self._stemmer)
-        scored = [_Scored(row, matcher.match(row.text)) for row in _rows(connection, found.entries)]
+        scored = [_Scored(row, matcher.match(row.text)) for row in _rows(database, found.entries)]
         scored = _without_copies(scored)
         ranked = _ranked(scored, found, asked)[:MAX_FOUND]
         sessions: dict[int, tuple[str, t.ListedSession, list[tuple[int, int]]]] = {}
@@ -130,7 +132,7 @@ class Finder:
                 projects[session.cwd] = _project_of(connection, session.cwd)
             passages.append(
                 _passage(
-                    connection,
+                    database,
                     candidate,
                     score,
                     sessions[file],
@@ -151,15 +153,17 @@ def _allowed(connection: sqlite3.Connection, params: t.RecallParams) -> Collecti
     return {entry for (entry,) in connection.execute(f"SELECT id FROM entries WHERE file IN ({numbers})")}
 
 
-def _rows(connection: sqlite3.Connection, entries: Collection[int]) -> list[_Row]:
+def _rows(database: Database, entries: Collection[int]) -> list[_Row]:
     numbers = ",".join(map(str, entries))
-    found = connection.execute(
-        "SELECT entries.id, file, seq, entry_id, type, role, at, target_id, text FROM entries"
-        f" JOIN texts ON texts.id = entries.id JOIN files ON files.id = entries.file"
-        f" WHERE entries.id IN ({numbers}) AND draft IS NOT NULL"
-    )
-    rows = [_Row(*columns) for columns in found]
-    return [row._replace(text=readable(recalled_text(row.text, row.role))) for row in rows]
+    found = database.connection.execute(
+        "SELECT entries.id, file, seq, entry_id, type, role, at, target_id FROM entries"
+        " JOIN files ON files.id = entries.file"
+        f" WHERE entries.id IN ({numbers}) AND draft IS NOT NULL ORDER BY entries.id"
+    ).fetchall()
+    return [
+        _Row._make((*columns, readable(recalled_text(database.texts.text(columns[0]), columns[5]))))
+        for columns in found
+    ]
 
 
 def _without_copies(scored: Sequence[_Scored]) -> list[_Scored]:
@@ -215,7 +219,7 @@ def _project_of(connection: sqlite3.Connection, cwd: str) -> str:
 
 
 def _passage(
-    connection: sqlite3.Connection, scored: _Scored, score: float,
+    database: Database, scored: _Scored, score: float,
     place: tuple[str, t.ListedSession, list[tuple[int, int]]], project: str,
     concepts: Sequence[question.Concept], matcher: Matcher,
 ) -> Passage:  # fmt: skip
@@ -228,24 +232,22 @@ def _passage(
         entry_id=row.target or row.entry_id, type=row.type, role=row.role, at=row.at, text=row.text,
         start=scored.match.start, matched=matched,
         subject=subject, beyond=matcher.beyond(subject), score=score,
-        neighbor=_neighbor(connection, row, off_path),
+        neighbor=_neighbor(database, row, off_path),
     )  # fmt: skip
 
 
-def _neighbor(
-    connection: sqlite3.Connection, row: _Row, off_path: Sequence[tuple[int, int]]
-) -> Neighbor | None:
+def _neighbor(database: Database, row: _Row, off_path: Sequence[tuple[int, int]]) -> Neighbor | None:
     """Return the reply to a prompt, or the prompt of a reply, if it is near and on the same side of a branch."""
     if row.type != "message" or row.role not in ("user", "assistant"):
         return None
     is_prompt = row.role == "user"
     role, sign, order = ("assistant", 1, "") if is_prompt else ("user", -1, " DESC")
     bounds = sorted((row.entry + sign, row.entry + sign * _NEIGHBORHOOD))
-    found = connection.execute(
-        "SELECT seq, entry_id, text FROM entries JOIN texts USING (id) WHERE entries.id BETWEEN ? AND ?"
+    found = database.connection.execute(
+        "SELECT seq, entry_id, id FROM entries WHERE id BETWEEN ? AND ?"
         f" AND file = ? AND role = ? AND type = 'message' ORDER BY seq{order} LIMIT 1",
         (*bounds, row.file, role),
     ).fetchone()
     if found is None or is_in(found[0], off_path) != is_in(row.seq, off_path):
         return None
-    return Neighbor(found[1], role, readable(recalled_text(found[2], role)))
+    return Neighbor(found[1], role, readable(recalled_text(database.texts.text(found[2]), role)))

@@ -28,7 +28,7 @@ class Recall:
     async def run(self, params: t.RecallParams) -> t.RecallResult:
         """Return the passages that answer a question. Raises `StorageFailed`."""
         found, unsearched, open_now = await self._index.ask_indexed(
-            lambda index: self._finder.find(index.database.connection, index.resolved(params)), params.wait_ms
+            lambda index: self._finder.find(index.database, index.resolved(params)), params.wait_ms
         )
         on_path = await on_current_path(
             [(passage.ref, passage.seq, passage.on_path) for passage in found], open_now
