@@ -114,12 +114,31 @@ class RootsConfig:
 
 
 @dataclass(frozen=True)
+class RetentionRule:
+    """A rule of `[keep] rules`: limits for the sessions that it selects. The daemon moves those beyond to the trash.
+
+    `agents`, `projects`, `tags`: only sessions that were read from one of these agents, whose folder is below one of
+    these patterns, that have one of these tags; empty for all. `max_age`: seconds since the last write;
+    `max_sessions`: number of sessions that stay; `max_size`: bytes of one session; `max_total`: bytes of all of them.
+    """
+
+    agents: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    max_age: float | None = None
+    max_sessions: int = 0
+    max_size: int | None = None
+    max_total: int | None = None
+
+
+@dataclass(frozen=True)
 class RetentionConfig:
     """`[keep]`: which sessions the daemon moves to the trash or packs automatically, and when it purges the trash.
 
     `max_age`: seconds since the last write to a session, None: forever; `max_sessions`: number of sessions that stay,
     0: all; `tags`: only sessions with one of these; `trash_max_age`: seconds in the trash, None for forever.
-    `pack_after`: seconds after which the file of a session that nobody uses is packed, None: never.
+    `pack_after`: seconds after which the file of a session that nobody uses is packed, None: never. `rules`: further
+    limits for some sessions.
     """
 
     max_age: float | None = None
@@ -127,6 +146,7 @@ class RetentionConfig:
     tags: tuple[str, ...] = ()
     trash_max_age: float | None = None
     pack_after: float | None = 14 * 86_400.0
+    rules: tuple[RetentionRule, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -309,6 +329,37 @@ def _refuse_unknown(kind: str, found: dict[str, Any], known: list[str]) -> None:
 
 _Reader: TypeAlias = Callable[[str, object], object]
 
+_RULE: Final[dict[str, _Reader]] = {
+    "agents": values.words,
+    "projects": values.patterns,
+    "tags": values.words,
+    "max_age": values.duration,
+    "max_sessions": values.sessions,
+    "max_size": values.size,
+    "max_total": values.size,
+}
+_LIMITS: Final = ("max_age", "max_sessions", "max_size", "max_total")
+
+
+def _rules(key: str, value: object) -> tuple[RetentionRule, ...]:
+    """Return the rules of `[keep]`, each of which has a limit."""
+    found = []
+    for number, rule in enumerate(value if isinstance(value, list) else [None], 1):
+        advice = f'{key} as a list of rules: [{{ agents = ["gemini"], max_age = "90d" }}]'
+        if not isinstance(rule, dict):
+            raise values.InvalidValueError(f"{key} has {rule!r:.80}, which is no rule", advice)
+        _refuse_unknown(f"key in rule {number} of {key}", rule, list(_RULE))
+        if not any(name in rule for name in _LIMITS):
+            raise values.InvalidValueError(
+                f"rule {number} of {key} has no limit", f"one of {', '.join(_LIMITS)}"
+            )
+        chosen: dict[str, Any] = {
+            name: _RULE[name](f"{key}[{number}].{name}", part) for name, part in rule.items()
+        }
+        found.append(RetentionRule(**chosen))
+    return tuple(found)
+
+
 _RETIRED: Final = {"blobs": {"images": "images stay in session files, where pi and oh-my-pi can read them"}}
 """Keys of earlier versions by their tables, and what replaces them."""
 
@@ -341,6 +392,7 @@ _TABLES: Final[dict[str, tuple[type[Any], dict[str, _Reader]]]] = {
             "tags": values.words,
             "trash_max_age": values.duration,
             "pack_after": values.duration,
+            "rules": _rules,
         },
     ),
     "agents": (

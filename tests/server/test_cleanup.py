@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from sessiond.config import Config, RetentionConfig, RootsConfig
+from sessiond.config import Config, InvalidConfigError, RetentionConfig, RootsConfig, read
 from sessiond.protocol import types
 from sessiond.server import server
 from support import logs
-from support.daemons import Peer, Running, assistant, refusal, running, user
+from support.daemons import Peer, Running, assistant, configure, refusal, running, user
 from support.patience import BOUND
 from support.shared import terminal
 
@@ -167,3 +167,32 @@ async def test_the_daemon_cleans_up_automatically_only_if_it_is_configured(
         assert (gone["sessionId"], gone["deletedBy"]) == ("session-old", "daemon")
         assert (await peer.call("session/list", cwd=cwd, withTotal=True))["totalCount"] == 1
         assert (await peer.call("trash/restore", sessionId="session-old"))["session"]["path"] == old["path"]
+
+
+async def test_a_rule_moves_the_sessions_that_it_selects_and_says_which_one_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "KEEP_START_SECONDS", 0.05)
+    async with running(tmp_path) as daemon:
+        peer = await daemon.attach()
+        await old_session(peer, "/work/scratch/a", "session-scratch")
+        await old_session(peer, "/work/app", "session-app")
+    text = '[keep]\nrules = [{ max_sessions = 100 }, { projects = ["/work/scratch"], max_age = "30d" }]\n'
+    configure(tmp_path, text)
+    async with running(tmp_path, config=read(str(tmp_path / "config/config.toml"))) as daemon:
+        peer = await daemon.attach()
+        async with asyncio.timeout(BOUND):
+            while (await peer.call("trash/list", withTotal=True))["totalCount"] == 0:
+                pass
+        [gone] = (await peer.call("trash/list"))["sessions"]
+        assert gone["sessionId"] == "session-scratch"
+        assert gone["note"] == "cleanup: older than the maximum age (rule 2)"
+
+
+@pytest.mark.parametrize(
+    "rule", ['{ agents = ["gemini"] }', '{ max_age = "soon" }', "7", '{ agent = "gemini", max_age = "1d" }']
+)
+def test_a_rule_without_a_limit_or_with_an_unknown_key_is_an_error(rule: str, tmp_path: Path) -> None:
+    configure(tmp_path, f"[keep]\nrules = [{rule}]\n")
+    with pytest.raises(InvalidConfigError):
+        read(str(tmp_path / "config/config.toml"))

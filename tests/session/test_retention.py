@@ -2,6 +2,7 @@
 
 from hypothesis import given, strategies as st
 
+from sessiond.session.listing.path_patterns import PathPatterns
 from sessiond.session.listing.retention import Due, Policy, RetentionCandidate, due
 
 NOW = 1_000_000.0
@@ -46,3 +47,38 @@ def test_kept_sessions_are_newer_than_deleted_ones_and_as_many_as_allowed(
     assert all(times[number] <= min(stays, default=NOW) for number in gone)
     assert max_sessions is None or len(stays) <= max_sessions
     assert max_age is None or all(NOW - stay <= max_age for stay in stays)
+
+
+OF_AGENTS = [
+    RetentionCandidate("claude", NOW - 10, (), "claude-code", "/work/app", 100),
+    RetentionCandidate("gemini", NOW - 20, (), "gemini", "/work/scratch/a", 60),
+    RetentionCandidate("codex", NOW - 30, (), "codex", "/home/scratch", 50),
+    RetentionCandidate("own", NOW - 40, (), None, "/work/scratch", 40),
+]
+
+
+def test_a_policy_for_an_agent_leaves_the_others_alone() -> None:
+    policy = Policy(max_age=5, agents=frozenset({"gemini", "codex"}))
+    assert due(OF_AGENTS, policy, NOW) == [Due("codex", "age"), Due("gemini", "age")]
+
+
+def test_a_policy_for_a_project_selects_by_the_folder() -> None:
+    policy = Policy(max_age=5, projects=PathPatterns(["/work/scratch"]))
+    assert due(OF_AGENTS, policy, NOW) == [Due("own", "age"), Due("gemini", "age")]
+
+
+def test_a_session_above_the_size_is_due() -> None:
+    assert due(OF_AGENTS, Policy(max_size=60), NOW) == [Due("claude", "size")]
+
+
+def test_the_newest_sessions_stay_within_the_total() -> None:
+    assert due(OF_AGENTS, Policy(max_total=210), NOW) == [Due("own", "size")]
+    assert due(OF_AGENTS, Policy(max_total=200), NOW) == [Due("codex", "size")]
+    assert due(OF_AGENTS, Policy(max_total=250), NOW) == []
+
+
+@given(st.lists(st.integers(0, 100), max_size=20), st.integers(0, 300))
+def test_the_sessions_that_stay_have_at_most_the_total(sizes: list[int], limit: int) -> None:
+    sessions = [RetentionCandidate(str(at), NOW - at, (), size=size) for at, size in enumerate(sizes)]
+    gone = {each.name for each in due(sessions, Policy(max_total=limit), NOW)}
+    assert sum(session.size for session in sessions if session.name not in gone) <= limit

@@ -383,11 +383,12 @@ ImportStatus = Literal["created", "grown", "unchanged"]
 - `unchanged`: the file has no new lines.
 """
 
-CleanupLimit = Literal["age", "count"]
+CleanupLimit = Literal["age", "count", "size"]
 """The limit that a session exceeds.
 
 - `age`: it is older than the maximum age.
 - `count`: more sessions than the maximum number are newer.
+- `size`: it, or it and newer ones, have more bytes than the maximum.
 """
 
 SkipReason = Literal["open", "labeled", "readOnly"]

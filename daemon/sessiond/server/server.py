@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final
 
-from sessiond.config import Config
+from sessiond.config import Config, RetentionRule
 from sessiond.hub import clock
 from sessiond.hub.errors import Draining
 from sessiond.hub.execution import freed_memory
@@ -37,6 +37,7 @@ from sessiond.server.handlers.routes import ROUTES
 from sessiond.server.lasting_tasks import LastingTasks
 from sessiond.server.listeners import admission
 from sessiond.server.resource_usage import ResourceUsage
+from sessiond.session.listing.path_patterns import PathPatterns
 from sessiond.session.listing.retention import Policy
 from sessiond.store.errors import StorageFailed
 
@@ -369,14 +370,20 @@ class Server:
         The first run is delayed, so that clients have reopened their sessions after a restart of the daemon.
         """
         retention = self.config.keep
-        policy = Policy(retention.max_age, retention.max_sessions or None, frozenset(retention.tags))
-        if policy.is_unlimited and retention.trash_max_age is None:
+        general = Policy(retention.max_age, retention.max_sessions or None, frozenset(retention.tags))
+        policies = [
+            ("", general),
+            *((f"rule {number}", _policy(rule)) for number, rule in enumerate(retention.rules, 1)),
+        ]
+        policies = [(name, policy) for name, policy in policies if not policy.is_unlimited]
+        if not policies and retention.trash_max_age is None:
             return
         await asyncio.sleep(KEEP_START_SECONDS)
         with contextlib.suppress(Draining):
             while True:
                 try:
-                    await self._clean_up(policy)
+                    for name, policy in policies:
+                        await self._clean_up(policy, name)
                     if retention.trash_max_age is not None:
                         await self.hub.trash_requests.purge_old(retention.trash_max_age)
                 except StorageFailed as error:
@@ -397,15 +404,20 @@ class Server:
                     log.warning("Cannot pack unused sessions: %s", error)
                 await asyncio.sleep(KEEP_SECONDS)
 
-    async def _clean_up(self, policy: Policy) -> None:
-        if policy.is_unlimited:
-            return
-
+    async def _clean_up(self, policy: Policy, rule: str) -> None:
         def on_deleted(gone: t.DeleteResult, note: str) -> None:
             log.info("session %s went to the trash: %s", gone.session_id, note)
             self.notify_deleted_soon(gone, note, t.Origin(kind="daemon"))
 
-        await self.hub.cleanup.run(policy, dry_run=False, by="daemon", on_deleted=on_deleted)
+        await self.hub.cleanup.run(policy, dry_run=False, by="daemon", on_deleted=on_deleted, rule=rule)
+
+
+def _policy(rule: RetentionRule) -> Policy:
+    """Return the policy of a rule of the configuration."""
+    return Policy(
+        rule.max_age, rule.max_sessions or None, frozenset(rule.tags), frozenset(rule.agents),
+        PathPatterns(rule.projects), rule.max_size, rule.max_total,
+    )  # fmt: skip
 
 
 def _end_in(seconds: float, note: str | None) -> t.DrainingNote:

@@ -5688,7 +5688,9 @@ export type CleanupLimit =
   /** it is older than the maximum age. */
   | "age"
   /** more sessions than the maximum number are newer. */
-  | "count";
+  | "count"
+  /** it, or it and newer ones, have more bytes than the maximum. */
+  | "size";
 
 /** Why a session that exceeds a limit stays. */
 export type SkipReason =

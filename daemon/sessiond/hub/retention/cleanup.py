@@ -33,6 +33,7 @@ OnDeleted: TypeAlias = Callable[[t.DeleteResult, str], None]
 _NOTES = {
     "age": "cleanup: older than the maximum age",
     "count": "cleanup: more sessions than the maximum",
+    "size": "cleanup: more bytes than the maximum",
 }
 _CHANGED_MEANWHILE = (SessionNotFound, SessionTrashed, LogExists, LogReplaced)
 """Errors of a session that changed during the cleanup: it is skipped."""
@@ -75,7 +76,9 @@ class Cleanup:
         command = None if params.dry_run else self._commands.of(m.CLEANUP, params)
         return await self._commands.once(command, t.CleanupResult, run)
 
-    async def run(self, policy: Policy, *, dry_run: bool, by: str, on_deleted: OnDeleted) -> t.CleanupResult:
+    async def run(
+        self, policy: Policy, *, dry_run: bool, by: str, on_deleted: OnDeleted, rule: str = ""
+    ) -> t.CleanupResult:
         """Move the sessions that are due to the trash.
 
         Args:
@@ -83,6 +86,7 @@ class Cleanup:
             dry_run: Return the sessions that would be moved, and move none.
             by: The client id, or `daemon`, for the note in the trash.
             on_deleted: Receives each session that was moved.
+            rule: The rule of the configuration, for the notes; empty for none.
 
         Raises:
             StorageFailed: A file could not be read or moved.
@@ -102,8 +106,9 @@ class Cleanup:
                     live = await self._open.at_path(ref)
                     why = self._why_skipped(live, live)
                     if why is None:
-                        gone = await self._deletion.delete(live, by_path=False, note=_NOTES[limit], by=by)
-                        on_deleted(gone, _NOTES[limit])
+                        note = f"{_NOTES[limit]}{rule and f' ({rule})'}"
+                        gone = await self._deletion.delete(live, by_path=False, note=note, by=by)
+                        on_deleted(gone, note)
             except _CHANGED_MEANWHILE:
                 continue
             if why is None:
@@ -126,7 +131,12 @@ class Cleanup:
         """Yield the candidates for the policy. Their age is that of the file, also for an imported session."""
         for log in stored:
             if not log.draft and self._files.keeps(log.ref) and log.ref in sessions:
-                yield retention.RetentionCandidate(log.ref, log.modified_ns / 1e9, sessions[log.ref].tags)
+                session = sessions[log.ref]
+                yield retention.RetentionCandidate(
+                    log.ref, log.modified_ns / 1e9, session.tags,
+                    agent=None if session.origin is None else session.origin.agent, cwd=session.cwd,
+                    size=log.size,
+                )  # fmt: skip
 
     async def _skips(self, ref: str) -> SkipReason | None:
         """Return why the session in a file is skipped, or None."""

@@ -3111,6 +3111,7 @@
 ---@alias sessiond.CleanupLimit
 ---| "age" # it is older than the maximum age.
 ---| "count" # more sessions than the maximum number are newer.
+---| "size" # it, or it and newer ones, have more bytes than the maximum.
 
 ---Why a session that exceeds a limit stays.
 ---@alias sessiond.SkipReason
