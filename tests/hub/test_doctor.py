@@ -317,6 +317,15 @@ async def test_a_missing_blob_without_a_copy_is_reported_as_not_fixable(home: Pa
     assert [reported["fixable"] for reported in found if reported["kind"] == "missingBlob"] == [False]
 
 
+async def test_a_text_that_only_mentions_a_blob_is_no_problem(home: Path) -> None:
+    text = (
+        f'See \\"blob:sha256:{"7" * 64}\\", blob:sha256:{"8" * 64} and \\\\\\"blob:sha256:{"9" * 64}\\\\\\".'
+    )
+    line = f'{{"type":"custom","id":"b1","parentId":null,"customType":"x","data":"{text}"}}\n'
+    found, _ = await found_after(home, add(line.encode()))
+    assert "missingBlob" not in kinds(found)
+
+
 async def test_two_files_with_one_session_id_are_reported(home: Path) -> None:
     found, _ = await found_after(
         home, lambda path: path.with_name("5_a-copy.jsonl").write_bytes(path.read_bytes())

@@ -46,10 +46,10 @@ def check_blobs(scope: Scope, logs: Logs) -> Iterator[None]:
                 scope.add("unreadable", "it cannot be read", path)
         scope.blobs += 1
         scope.blob_bytes += sizes.get(name, 0)
-    for path, named in logs.named.items():
+    for path, needed in logs.needed.items():
         if path not in logs.own:
             continue
-        for name in sorted(named):
+        for name in sorted(needed):
             if name not in sizes and not _is_blob(scope.blobs_folder / name):
                 fixable = intact_copy(scope.trash, name) is not None
                 message = f"it references the blob {name}, which does not exist"

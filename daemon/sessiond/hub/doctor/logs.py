@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sessiond.agents.recognition import ForeignProgram, foreign_program_of
 from sessiond.hub.doctor.scope import Scope
@@ -20,7 +20,7 @@ from sessiond.store.files.census import Root, id_of_log
 from sessiond.store.files.packing import table_of
 
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_OVERLAP: Final = blobs.REFERENCE_BYTES
+_OVERLAP: Final = blobs.REFERENCE_BYTES + 3  # with its quotes, and a backslash before them
 _TRIES: Final = 20
 _SETTLE_SECONDS: Final = 0.05
 """An incomplete line may be a write in progress. It is reported if the file stays unchanged for this many seconds."""
@@ -33,14 +33,24 @@ class Logs:
     """The facts that were read from all session files.
 
     Attributes:
-        named: The hashes of the blobs that each file references.
+        named: The hashes in all references of each file, also of those that a text only mentions.
+        needed: The hashes of the blobs that each file needs.
         by_id: The files with each session id.
         own: The files in the data folder.
     """
 
     named: dict[str, set[str]] = field(default_factory=dict)
+    needed: dict[str, set[str]] = field(default_factory=dict)
     by_id: dict[str, list[str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)
+
+
+class _Examined(NamedTuple):
+    """What was read from one file: its tree, and the hashes as in `Logs`."""
+
+    tree: Tree
+    named: set[str]
+    needed: set[str]
 
 
 @dataclass(slots=True)
@@ -146,20 +156,20 @@ def _check_log(scope: Scope, log: FileToExamine, found: Logs) -> None:
         os.close(descriptor)
     if examined is None:
         return
-    tree, named = examined
+    tree, named, needed = examined
     _report_problems(scope, log, tree)
     _report_age(scope, log, tree)
     if log.own and not os.access(log.path, os.W_OK):
         scope.add("readOnlyFile", "it may not be written", log.path)
-    found.named[log.path] = named
+    found.named[log.path], found.needed[log.path] = named, needed
     if log.own:
         found.own.add(log.path)
     if tree.header is not None:
         found.by_id.setdefault(tree.header.id, []).append(log.path)
 
 
-def _examined(scope: Scope, log: FileToExamine, descriptor: int) -> tuple[Tree, set[str]] | None:
-    """Return the tree of a file and the blobs that it references; None if it is no session, which is reported."""
+def _examined(scope: Scope, log: FileToExamine, descriptor: int) -> _Examined | None:
+    """Return what is in a file; None if it is no session, which is reported."""
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         scope.add("unknownFile", "it is not a file", log.path, severity="warning")
         return None
@@ -180,23 +190,24 @@ def _report_foreign(scope: Scope, log: FileToExamine, program: ForeignProgram) -
     scope.add("foreignDialect", f"it is a session file of another program ({program.name})", log.path)
 
 
-def _settled(descriptor: int) -> tuple[Tree, set[str]]:
-    """Return the tree of a file and the blobs that it references. A torn line is ignored while the file is written."""
+def _settled(descriptor: int) -> _Examined:
+    """Return what is in a file. A torn line is ignored while the file is written."""
     for _ in range(_TRIES):
         before = os.fstat(descriptor)
-        tree, named = _read(before.st_size, lambda start, end: os.pread(descriptor, end - start, start))
-        if not tree.tail:
-            return tree, named
+        examined = _read(before.st_size, lambda start, end: os.pread(descriptor, end - start, start))
+        if not examined.tree.tail:
+            return examined
         time.sleep(_SETTLE_SECONDS)
         now = os.fstat(descriptor)
         if (now.st_size, now.st_mtime_ns) == (before.st_size, before.st_mtime_ns):
-            return tree, named
-    tree.drop_tail()  # the file changed during every attempt
-    return tree, named
+            return examined
+    examined.tree.drop_tail()  # the file changed during every attempt
+    return examined
 
 
-def _read(size: int, read_bytes: Callable[[int, int], bytes]) -> tuple[Tree, set[str]]:
+def _read(size: int, read_bytes: Callable[[int, int], bytes]) -> _Examined:
     named: set[str] = set()
+    needed: set[str] = set()
     before = b""
 
     def read(start: int, end: int) -> bytes:
@@ -204,9 +215,10 @@ def _read(size: int, read_bytes: Callable[[int, int], bytes]) -> tuple[Tree, set
         data = read_bytes(start, end)
         before = before[-_OVERLAP:] + data
         named.update(blobs.referenced_hashes(before))
+        needed.update(blobs.hashes_in_places(before))
         return data
 
-    return tree_of_log(size, read), named
+    return _Examined(tree_of_log(size, read), named, needed)
 
 
 def _report_problems(scope: Scope, log: FileToExamine, tree: Tree) -> None:

@@ -21,6 +21,7 @@ NOTICE: Final = "\n\n[Session persistence truncated large content]"
 """The end of a truncated text (decision 0014)."""
 
 _REFERENCE: Final = re.compile(rb"blob:sha256:([0-9a-f]{64})(?![0-9a-f])")
+_WHOLE: Final = re.compile(rb'(?<!\\)"blob:sha256:([0-9a-f]{64})"')
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _IMAGES: Final = ("content", "images", "frames")
 
@@ -42,6 +43,14 @@ def referenced_hashes(data: bytes | bytearray) -> list[str]:
     if _PREFIX not in data:
         return []
     return [found.decode() for found in _REFERENCE.findall(data)]
+
+
+def hashes_in_places(data: bytes | bytearray) -> list[str]:
+    """Return the hashes of the references in JSON that are whole strings, as those in the places of blobs are.
+
+    A reference that a text only mentions is left out: the quotes around it are escaped.
+    """
+    return [found.decode() for found in _WHOLE.findall(data)] if _PREFIX in data else []
 
 
 def reference_hash(text: str) -> str | None:
