@@ -46,7 +46,7 @@ class Logs:
 
 
 class _Examined(NamedTuple):
-    """What was read from one file: its tree, and the hashes as in `Logs`."""
+    """The tree of one file, and the hashes in it, as in `Logs`."""
 
     tree: Tree
     named: set[str]
