@@ -1,6 +1,7 @@
 """Files that an agent writes beside its transcript belong to the session: outputs of tools, plans, tasks, copies."""
 
 import os
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -426,3 +427,62 @@ async def test_an_editor_is_told_of_the_output_of_a_result(claude: SpillingClaud
 
     assert entry["id"].replace("-", "\\-") in text or entry["id"] in text
     assert MIDDLE in whole
+
+
+async def resumed(peer: Peer, folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = await peer.call("session/resume", sessionId=SESSION, agent="claude-code")
+    assert found["cwd"] == str(folder)
+    return found
+
+
+@pytest.fixture
+def working(agents_home: Path, tmp_path: Path) -> SpillingClaude:
+    """Claude Code in a folder that exists, so that a session can be resumed in it."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    claude = SpillingClaude(agents_home, project=str(folder).replace("/", "-").replace("_", "-"))
+    claude.asks("Count the birds.", cwd=str(folder))
+    return claude
+
+
+async def test_a_resume_puts_outputs_back_that_the_agent_has_deleted(
+    working: SpillingClaude, peer: Peer, tmp_path: Path
+) -> None:
+    output = working.spill("b1.txt", OUTPUT)
+    working.runs(1, output)
+    working.says("Many birds.", cwd=str(tmp_path / "work"))
+    await imported(peer, working.path)
+    output.unlink()
+    output.parent.rmdir()
+    await resumed(peer, tmp_path / "work")
+
+    assert output.read_text(encoding="utf-8") == OUTPUT
+    assert output.stat().st_mode & 0o777 == 0o600
+
+
+async def test_a_resume_changes_no_output_that_is_there(
+    working: SpillingClaude, peer: Peer, tmp_path: Path
+) -> None:
+    output = working.spill("b1.txt", OUTPUT)
+    working.runs(1, output)
+    working.says("Many birds.", cwd=str(tmp_path / "work"))
+    await imported(peer, working.path)
+    output.write_text("changed", encoding="utf-8")
+    await resumed(peer, tmp_path / "work")
+
+    assert output.read_text(encoding="utf-8") == "changed"
+
+
+async def test_a_session_that_is_written_anew_has_the_outputs_of_the_one_that_is_gone(
+    working: SpillingClaude, peer: Peer, tmp_path: Path
+) -> None:
+    output = working.spill("b1.txt", OUTPUT)
+    working.runs(1, output)
+    working.says("Many birds.", cwd=str(tmp_path / "work"))
+    await imported(peer, working.path)
+    shutil.rmtree(working.path.with_suffix(""))
+    working.path.unlink()
+    found = await resumed(peer, tmp_path / "work")
+
+    assert str(output) in Path(found["path"]).read_text(encoding="utf-8")
+    assert output.read_text(encoding="utf-8") == OUTPUT

@@ -18,6 +18,7 @@ from sessiond.hub.errors import ChildNotStarted, IncompatibleParams, refuse_unle
 from sessiond.hub.execution.child_process import run_on_pieces
 from sessiond.hub.native import originals
 from sessiond.hub.native.originals import Original
+from sessiond.hub.native.outputs import put_back
 from sessiond.hub.native.writing import NativeWork, NativeWritten, write_native
 from sessiond.hub.session.blobs import SessionBlobs
 from sessiond.hub.session.live import LiveSession
@@ -72,6 +73,8 @@ class AgentResume:
         leaf = moment.leaf if params.leaf_id is UNSET else live.row_at(params.leaf_id)
         counts = await live.drive(steps.count_messages(live.tree, leaf))
         found = await self._found(live, moment, params, origin, name)
+        if origin is not None and origin.agent == name:
+            await put_back(live, leaf, AGENTS[name], found.path)
         return msgspec.structs.replace(found, message_count=counts.all, off_path_count=counts.off_path)
 
     async def _found(

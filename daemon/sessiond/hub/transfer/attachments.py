@@ -273,6 +273,18 @@ def transcript_of(path: str, dialect: str | None) -> str | None:
     return None if rules is None else rules.transcript_of(path)
 
 
+def places_in(dialect: str, path: str, text: str) -> list[FilePlace]:
+    """Return the places of the files that the text of a result names, for an agent with this format.
+
+    Args:
+        dialect: The format.
+        path: The path of the source.
+        text: The text.
+    """
+    rules = _RULES.get(dialect)
+    return [] if rules is None else list(_places(rules, path, text))
+
+
 def _places(rules: AttachmentRules, path: str, text: str) -> Iterable[FilePlace]:
     if rules.reference is None:
         return
