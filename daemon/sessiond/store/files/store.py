@@ -110,7 +110,7 @@ class FileStore(TerminalFiles, SoleDaemon):
         self._open_files: WeakSet[LogFile] = WeakSet()
         self._opening: Counter[Path] = Counter()  # the plain names of the logs that are being opened
         self._packing: set[Path] = set()  # the plain files that are being packed and were not opened since
-        self._replacing = threading.Lock()  # of these three
+        self._replacing = threading.Lock()  # of these three, which several threads change
         self._packings: set[asyncio.Future[Packed | None]] = set()
         self._closing = asyncio.Event()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
@@ -554,7 +554,8 @@ class FileStore(TerminalFiles, SoleDaemon):
                 descriptors=self._descriptors,
                 table=table,
             )
-            self._open_files.add(opened)
+            with self._replacing:
+                self._open_files.add(opened)
             return opened
         except BaseException:
             os.close(fd)
