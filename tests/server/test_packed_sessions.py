@@ -14,6 +14,7 @@ from sessiond.config import Config, RetentionConfig, RootsConfig
 from sessiond.server import server
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
+from support.writing_agents import WritingClaude
 
 NEVER = Config(keep=RetentionConfig(pack_after=None))
 AT_ONCE = Config(keep=RetentionConfig(pack_after=0.0))
@@ -216,3 +217,32 @@ async def test_a_client_has_a_session_unpacked_and_others_hear_of_its_path(tmp_p
         await other.until(lambda client: bool(client.told("session/changed")))
         assert other.told("session/changed")[-1]["changed"] == ["path"]
         assert (await listed(peer, cwd))["path"] == str(plain)
+
+
+async def test_an_import_of_an_unchanged_file_reads_no_packed_log_and_a_grown_one_makes_it_plain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claude = WritingClaude(tmp_path / "agents")
+    for number in range(20):
+        claude.asks(f"question {number}")
+        claude.says("word " * 400)
+    os.utime(claude.path, (1_000_000_000, 1_000_000_000))
+    async with running(tmp_path, config=NEVER) as daemon:
+        peer = await daemon.attach()
+        (made,) = (await peer.call("session/import", paths=[str(claude.path)]))["sessions"]
+        plain = Path((await peer.call("session/info", sessionId=made["sessionId"]))["session"]["path"])
+    async with running(tmp_path, config=AT_ONCE) as daemon:
+        packed = await until_packed(plain)
+    async with running(tmp_path, config=NEVER) as daemon:
+        peer = await daemon.attach()
+        store = daemon.inside.hub.stores[0]
+        with monkeypatch.context() as patched:
+            patched.setattr(store, "scan", lambda *_args: pytest.fail("the log is read"))
+            (again,) = (await peer.call("session/import", paths=[str(claude.path)]))["sessions"]
+        assert again["status"] == "unchanged"
+        assert packed.exists()
+        claude.says("one more answer")
+        (grown,) = (await peer.call("session/import", paths=[str(claude.path)]))["sessions"]
+        assert (grown["sessionId"], grown["status"], grown["addedCount"]) == (made["sessionId"], "grown", 1)
+        assert plain.exists()
+        assert not packed.exists()

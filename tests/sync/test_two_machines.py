@@ -12,7 +12,7 @@ from sessiond.client.wire import RpcError
 from sessiond.sync.folders import pair_of
 from support.daemons import assistant, user
 from support.disk import Disk
-from support.two_machines import Machines, two_machines
+from support.two_machines import Machine, Machines, two_machines
 
 
 @pytest.fixture
@@ -310,3 +310,33 @@ async def test_appends_during_syncs_lose_nothing(machines: Machines) -> None:
     assert all(f'"{machine} {number}"'.encode() in texts for machine in (0, 1) for number in range(25))
     assert not (await machines.sync()).has_changes
     await machines.here.peer.append(session_id, assistant("done"))
+
+
+async def test_a_packed_session_is_sent_and_gets_lines_and_is_equal_to_a_plain_one(
+    machines: Machines,
+) -> None:
+    session_id = await machines.here.talk("/work/p", *["a long text " * 500] * 8)
+    await machines.here.peer.call("session/close", sessionId=session_id)
+    await machines.here.peer.call("session/flush")
+    await _pack(machines.here, session_id)
+    report = await machines.sync()
+    assert report.sent.session_count == 1
+    assert await machines.are_same(session_id)
+    await machines.there.peer.call("session/close", sessionId=session_id)
+    await machines.here.peer.call("session/close", sessionId=session_id)
+    await _pack(machines.there, session_id)
+    assert not (await machines.sync()).has_changes
+    await machines.here.say(session_id, "said here")
+    await machines.sync()
+    assert await machines.are_same(session_id)
+    assert (await machines.there.info(session_id))["path"].endswith(".jsonl")
+
+
+async def _pack(machine: Machine, session_id: str) -> None:
+    """Pack a session that is not in use, as the daemon does after some weeks."""
+    sessions = machine.running.inside.hub.sessions
+    live = sessions.cached(session_id)
+    if live is not None:
+        await sessions.close_session(live)
+    totals = await machine.running.inside.hub.packing.pack_unused(0.0)
+    assert totals.session_count == 1
