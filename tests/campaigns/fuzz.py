@@ -157,7 +157,7 @@ def _environment() -> dict[str, str]:
 
 CAMPAIGN = Campaign(
     name="fuzz",
-    promise="No bytes break what reads them: not the framing, not messages, not params, not logs.",
+    promise="No bytes break what reads them: not the framing, not messages, not params, not logs, plain or packed.",
     how="mutations of good input from a seed, texts that hypothesis shapes, and inputs that atheris finds by what the "
     "code does with them; however they are cut the same must come out, or a typed refusal; what once failed is kept "
     "and tried first",

@@ -4,6 +4,8 @@ They run under hypothesis, under atheris, and over `tests/data/fuzz`, where what
 """
 
 import contextlib
+import itertools
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -22,7 +24,10 @@ from sessiond.session.context.context import build_context
 from sessiond.session.state.statistics import Tally, tally_tree
 from sessiond.session.tree import steps
 from sessiond.session.tree.tree import Tree
+from sessiond.store.files.file_bytes import SLICE
+from sessiond.store.files.seekable import NoSeekTable, SeekTable, compressed, salvaged
 
+_PARTS: Final = 64
 _MAX_FRAME: Final = 4_096
 _MAX_HEADER: Final = 256
 _METHODS: Final = sorted(METHODS)
@@ -120,11 +125,33 @@ def _rows(tree: Tree) -> object:
     return rows, tree.problems, tree.leaf_id, tree.title, tree.tags, tree.labels, tree.tail
 
 
+def packed(data: bytes) -> None:
+    """A packed log is refused, or has as many bytes as its table says; damage reads as lines of question marks."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        unreadable: list[str] = []
+        for part in itertools.islice(salvaged(file.fileno(), unreadable), _PARTS):
+            hold(0 < len(part) <= SLICE, "a slice of another size")
+        try:
+            table = SeekTable(file.fileno())
+        except NoSeekTable:
+            return
+        size = min(table.size, _PARTS * SLICE)
+        content = table.read(file.fileno(), 0, size)
+        hold(len(content) == size, f"{len(content)} bytes of {size}")
+        for damage in table.damages:
+            hold(
+                set(content[damage.start : damage.end]) <= set(b"?\n"), f"bytes of a damaged frame: {damage}"
+            )
+
+
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     "framing": framing,
     "message": message,
     "params": params,
     "log": log,
+    "packed": packed,
 }
 
 _DATA: Final = Path(__file__).parents[1] / "data"
@@ -134,6 +161,13 @@ _SESSION: Final = b"""{"type":"session","version":3,"id":"s","timestamp":"2026-0
 {"type":"label","id":"l","parentId":"c","targetId":"a","label":"x"}
 {"type":"leaf","id":"f","parentId":"a","targetId":"a"}
 """
+
+
+def _packed(content: bytes) -> bytes:
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.flush()
+        return b"".join(compressed(file.fileno(), len(content)))
 
 
 def seeds(target: str) -> list[bytes]:
@@ -157,6 +191,7 @@ def seeds(target: str) -> list[bytes]:
             for number in range(len(_METHODS))
         ]
         + [b'\x00{"capabilities":{},"initializationOptions":{"sessiond":{"protocolVersions":[1]}}}'],
+        "packed": [_packed(_SESSION), _packed(_SESSION * 4_000), _packed(b""), _packed(b"x" * 1_300_000)],
         "log": [b"\x07" + _SESSION]
         + [b"\x10" + path.read_bytes()[:4_000] for path in sorted((_DATA / "conformance").glob("*.jsonl"))],
     }
