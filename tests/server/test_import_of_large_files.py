@@ -11,6 +11,7 @@ from sessiond.hub.transfer import import_reading
 from support.daemons import Peer, running
 from support.dialect_files import FILES
 from support.dialects import jsonl
+from support.long_sessions import SESSIONS
 from support.shared import lines_of
 
 OLD = 1_700_000_000
@@ -70,6 +71,32 @@ async def test_it_grows_with_its_file(tmp_path: Path, every_file_is_large: list[
             [session] = (await imported(peer, source))["sessions"]
             statuses.append((session["status"], session["addedCount"] > 0))
     assert statuses == [("created", True), ("unchanged", False), ("grown", True)]
+
+
+async def grown(home: Path, source: Path, lines: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return the outcomes of imports of a part of a file, the whole, and the whole again, and what is stored."""
+    async with running(home) as daemon:
+        peer = await daemon.attach()
+        results = []
+        for count in (len(lines) // 2, len(lines), len(lines)):
+            write(source, lines[:count])
+            results.append(await imported(peer, source))
+        session_id = results[0]["sessions"][0]["sessionId"]
+        info = (await peer.call("session/info", sessionId=session_id))["session"]
+        return results, lines_of(Path(info["path"]))
+
+
+@pytest.mark.parametrize("dialect", SESSIONS)
+async def test_a_session_grows_as_it_does_when_its_file_is_read_here(
+    dialect: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = SESSIONS[dialect](6, long=510_000)
+    here = await grown(tmp_path / "here", tmp_path / "session.jsonl", lines)
+    read = request.getfixturevalue("every_file_is_large")
+    assert await grown(tmp_path / "apart", tmp_path / "session.jsonl", lines) == here
+    assert [result["sessions"][0]["status"] for result in here[0]] == ["created", "grown", "unchanged"]
+    assert len(read) == 2
+    assert not list((tmp_path / "apart").rglob(".text-*"))
 
 
 async def test_a_file_that_is_no_session_is_skipped_for_the_same_reason(

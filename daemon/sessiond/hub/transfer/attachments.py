@@ -96,6 +96,11 @@ class AttachmentReader:
                 at = fields.as_text(decoded.get("timestamp"))
                 self._named.setdefault(place.path, (place, entry.id, at))
 
+    @property
+    def stored(self) -> frozenset[str]:
+        """The hashes of files of an earlier reading, which the store has."""
+        return frozenset(was.digest for was in self._known.values() if was.digest)
+
     def seen(self) -> SeenNames:
         """Return the names of the files that were seen."""
         named = [(place.folder, place.names, entry, at) for place, entry, at in self._named.values()]

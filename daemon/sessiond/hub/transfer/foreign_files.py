@@ -81,12 +81,14 @@ class ReadSource(NamedTuple):
         state: The state of the file.
         reader: The state of its reader, if it can continue.
         files: The files of the spool with the texts that were taken out of its lines and the files beside it, by hash.
+        log: The file of the spool with the lines of the entries; None if they are in memory.
     """
 
     imported: Imported
     state: SourceState
     reader: bytes | None = None
     files: Mapping[str, str] = MappingProxyType({})
+    log: str | None = None
 
     @property
     def first_prompt(self) -> str:

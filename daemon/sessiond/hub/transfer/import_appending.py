@@ -26,6 +26,8 @@ from sessiond.session.tree.tree import Tree
 
 ENTRIES_AT_ONCE: Final = 500
 """Limit of entries in one append."""
+BYTES_AT_ONCE: Final = 4 * 1024 * 1024
+"""The bytes of entries after which an append has no further one."""
 _WITHOUT_WORK: Final = frozenset(KIND[kind] for kind in ("session_info", "label", "leaf"))
 _ATTEMPTS: Final = 3
 _ADVANCING: Final = Placement(as_found=True)
@@ -73,10 +75,11 @@ async def append_entries(
         not new and follows and live.tree.pending_leaf_id != imported.leaf
     ):  # the source has an earlier state again
         await _appended(live, [_leaf_at(live, imported)], _ADVANCING, origin)
-    for start in range(0, len(new), ENTRIES_AT_ONCE):
-        some = new[start : start + ENTRIES_AT_ONCE]
-        batch = [_draft(entry, imported.dialect, there, live) for entry in some]
-        is_last = start + ENTRIES_AT_ONCE >= len(new)
+    start = 0
+    while start < len(new):
+        some, batch = _next_drafts(new, start, imported.dialect, there, live)
+        start += len(some)
+        is_last = start == len(new)
         if is_last and follows and some[-1].id != imported.leaf:
             batch.append(_leaf_at(live, imported))
         if follows:
@@ -117,6 +120,20 @@ def _moves_leaf(
         follows = role.leads and (follows or not tree.count_messages())
     # Messages that a file has lost are not reverted.
     return follows and not (imported.is_cut and is_above(tree, imported.leaf, leaf))
+
+
+def _next_drafts(
+    new: Sequence[ImportedEntry], start: int, dialect: str, there: Container[str], live: LiveSession
+) -> tuple[Sequence[ImportedEntry], list[bytes]]:
+    """Return the next entries that are appended together, and their drafts."""
+    batch: list[bytes] = []
+    size = 0
+    for entry in new[start : start + ENTRIES_AT_ONCE]:
+        batch.append(_draft(entry, dialect, there, live))
+        size += len(batch[-1])
+        if size > BYTES_AT_ONCE:
+            break
+    return new[start : start + len(batch)], batch
 
 
 async def append_aside(live: LiveSession, batch: Sequence[bytes], origin: t.Origin) -> None:

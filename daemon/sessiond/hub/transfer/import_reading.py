@@ -66,7 +66,7 @@ class NewSession:
         session_id: Its id.
         cwd: Its folder.
         lines: Its log; empty if the log is in a file.
-        file: The path of the file of the spool with its log; None if the log is in `lines`.
+        log: The path of the file of the spool with its log; None if the log is in `lines`.
         blobs: The blobs that were taken out of its entries, by hash.
         named: The hashes of the blobs that its log names.
         is_answered: Whether it has an assistant message.
@@ -82,7 +82,7 @@ class NewSession:
     session_id: str
     cwd: str
     lines: bytes
-    file: str | None
+    log: str | None
     blobs: dict[str, bytes]
     named: frozenset[str]
     is_answered: bool
@@ -193,9 +193,12 @@ def _read_large(
     log = streaming.read(
         path, dialect, companions, taken, spool, known_files, cwd=target.cwd, title_space=target.title_space
     )
-    if log is not None:
+    if log is None:
+        return _read_and_make(path, dialect, companions, taken, target, spool, known_files)
+    if not log.entries:
         return _streamed(log)
-    return _read_and_make(path, dialect, companions, taken, target, spool, known_files)
+    imported = replace(log.imported, entries=log.entries)
+    return ReadSource(imported, log.state, log.reader, log.files, log.path)
 
 
 def _read_and_make(

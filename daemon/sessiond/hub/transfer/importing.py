@@ -56,8 +56,8 @@ from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.transfer.stored_logs import StoredLogs
 from sessiond.hub.transfer.unchanged import ImportOutcome, UnchangedSources
 from sessiond.protocol import types as t
-from sessiond.session.content.blobs import PREFIX, referenced_hashes
-from sessiond.session.content.restore_blobs import Find, restore_images
+from sessiond.session.content.blobs import PREFIX
+from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs, restore_images
 from sessiond.session.dialects import imported_log, recorded
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.tree import entries, lines
@@ -165,8 +165,8 @@ class Imports:
             blobs = self._blobs_of(path)
             if not live.blobs.takes_images:
                 new = await asyncio.to_thread(_with_images, new, BlobFinder(blobs))
-            await self._take_files(beside.files, [entry.line for entry in new])
-            await self._carry(blobs, [entry.line for entry in new])
+            await self._take_files(beside.files, new)
+            await self._carry(blobs, new)
             await self._append(live, imported, new, origin, FileRole(), is_followed=True)
         finally:
             live.appending_jobs -= 1
@@ -281,7 +281,7 @@ class Imports:
         try:
             return await self._store(found, target, path, run, spool)
         finally:
-            if found.files or (isinstance(found, NewSession) and found.file is not None):
+            if found.files or found.log is not None:
                 await asyncio.to_thread(spool.clear)
 
     async def _store(
@@ -385,7 +385,7 @@ class Imports:
         return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
 
     def _scan(self, ref: str) -> ScannedLog | None:
-        scanned = ScannedLog(ref)
+        scanned = ScannedLog(ref, self._files)
         try:
             if self._is_foreign(ref):
                 return None
@@ -413,9 +413,9 @@ class Imports:
             await self._blobs_of(path).carry(new.named, self._files.blobs)
         is_draft = not new.is_answered
         made: AddedLog | Log
-        if new.file is not None:
+        if new.log is not None:
             made = await self._files.add_file(
-                new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, path=new.file, draft=is_draft
+                new.session_id, cwd=new.cwd, timestamp=new.imported.timestamp, path=new.log, draft=is_draft
             )
         elif in_place_of is None:
             made = await self._files.add(
@@ -486,8 +486,8 @@ class Imports:
                 missing_images = finding.missing
                 if not live.blobs.takes_images:
                     new = whole_lines
-                await self._take_files(source.files, [entry.line for entry in new])
-                await self._carry(blobs, [entry.line for entry in new])
+                await self._take_files(source.files, new)
+                await self._carry(blobs, new)
                 if new or replaces or restores:
                     by = run.reporting.origin
                     await self._append(live, imported, new, by, role, is_followed=run.is_followed)
@@ -506,7 +506,7 @@ class Imports:
             status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
             **report_fields(imported, path),
         )  # fmt: skip
-        blob_bytes = await self._blob_bytes(there.data)
+        blob_bytes = await asyncio.to_thread(_blob_bytes, there.named, self._own_blobs)
         run.record(path, source.state, session, ref, log_status, blob_bytes, imported)
         if not new and not replaces and not restores:
             return session
@@ -515,17 +515,18 @@ class Imports:
             session, status="grown", added_count=len(new), **report_fields(imported, path)
         )
 
-    async def _take_files(self, files: Mapping[str, str], lines: Sequence[bytes]) -> None:
-        """Store those of the files of a spool that lines name."""
+    async def _take_files(self, files: Mapping[str, str], new: Sequence[ImportedEntry]) -> None:
+        """Store those of the files of a spool that entries name."""
         if not files:
             return
-        named = await asyncio.to_thread(named_hashes, lines)
+        named = await asyncio.to_thread(lambda: named_hashes(entry.line for entry in new))
         for digest in named & files.keys():
             await self._files.blobs.put_file(files[digest], digest)
 
-    async def _carry(self, blobs: SessionBlobs, lines: Sequence[bytes]) -> None:
-        """Copy the blobs that lines name to the store, as far as they exist."""
-        await blobs.carry(await asyncio.to_thread(named_hashes, lines), self._files.blobs)
+    async def _carry(self, blobs: SessionBlobs, new: Sequence[ImportedEntry]) -> None:
+        """Copy the blobs that entries name to the store, as far as they exist."""
+        named = await asyncio.to_thread(lambda: named_hashes(entry.line for entry in new))
+        await blobs.carry(named, self._files.blobs)
 
     def _restores_leaf(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
         """Return whether the leaf, which no client moved, is an ancestor of the leaf of the whole file."""
@@ -561,10 +562,6 @@ class Imports:
         self._sessions.log_moved(was)
         self._sessions.log_moved(live.log.ref)
 
-    async def _blob_bytes(self, lines: bytes | bytearray) -> int:
-        """Return the size of the blobs that the lines of a log name."""
-        return await asyncio.to_thread(lambda: _blob_bytes(referenced_hashes(lines), self._own_blobs))
-
     @property
     def _own_blobs(self) -> SessionBlobs:
         """The blobs of the store."""
@@ -599,7 +596,13 @@ def _named(params: t.ImportParams) -> list[str]:
 
 
 def _with_images(entries: Sequence[ImportedEntry], find: Find) -> list[ImportedEntry]:
-    return [msgspec.structs.replace(entry, line=restore_images(entry.line, find)) for entry in entries]
+    return [_with_image(entry, find) for entry in entries]
+
+
+def _with_image(entry: ImportedEntry, find: Find) -> ImportedEntry:
+    line = entry.line
+    whole = restore_images(line, find) if may_refer_to_blobs(line) else line
+    return entry if whole == line else imported_log.with_line(entry, whole)
 
 
 def _report_missing(imported: Imported, digests: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from sessiond.agents.companions import Companions
 from sessiond.hub import clock
 from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history, reading_progress
 from sessiond.hub.transfer.attachments import AttachmentReader
-from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs
+from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs, entries_in
 from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NO_ENTRIES, TOO_DEEP, NotImported, content_of
 from sessiond.hub.transfer.json_texts import NotText
@@ -38,7 +38,7 @@ from sessiond.hub.transfer.taken_texts import CHUNK, MARK, TakenTexts, without_m
 from sessiond.hub.transfer.unchanged import IMPORTER
 from sessiond.session.content import fields
 from sessiond.session.dialects import imported_log
-from sessiond.session.dialects.import_builder import Imported, ImportReport, session_ids
+from sessiond.session.dialects.import_builder import Imported, ImportedEntry, ImportReport
 from sessiond.session.dialects.source import FIRST_LINES, first_objects
 from sessiond.session.dialects.source_reader import SourceReader
 from sessiond.store.files.space import free_bytes
@@ -64,6 +64,7 @@ class StreamedLog:
         reader: The state of the reader, if it can continue.
         named: The hashes of the blobs that the log names.
         files: The files of the spool with these blobs, by hash.
+        entries: The entries, if the session is there already; otherwise none.
     """
 
     path: str
@@ -76,6 +77,7 @@ class StreamedLog:
     reader: bytes | None
     named: frozenset[str]
     files: dict[str, str]
+    entries: list[ImportedEntry]
 
 
 def read(
@@ -102,7 +104,7 @@ def read(
         title_space: Whether the header has space for a later title.
 
     Returns:
-        The log; None if the file must be read whole, or its session is there already. Nothing is in the spool then.
+        The log; None if the file must be read whole. Nothing is in the spool then.
 
     Raises:
         NotImported: The file is not a session that can be imported.
@@ -248,7 +250,7 @@ class _Stream:
         try:
             for part in lines.parts(start, newlines):
                 reader.take(part.lines)
-                if reader.is_behind or self._session_id in taken:
+                if reader.is_behind:
                     return None
                 self._pass_on()
                 self._record(part)
@@ -263,8 +265,6 @@ class _Stream:
         if not counts.tree:
             raise self._refusal(NO_ENTRIES)
         session_id = imported_log.candidates(imported, str(lines.beside["sourcePath"]))[0]
-        if session_id in taken:
-            return None
         imported = replace(imported, title=without_mark(imported.title), conversation_count=counts.tree)
         folder = imported.cwd if cwd is None else cwd
         path = self._entries.write_log(imported, session_id, folder, self._problems, title_space=title_space)
@@ -273,10 +273,12 @@ class _Stream:
         state = msgspec.structs.replace(
             self._file.state(is_final=is_final), attachments=self._attachments.looked_at
         )
+        count = 1 + counts.tree + counts.beside
         return StreamedLog(
             path, session_id, folder, replace(imported, entries=[]), state,
-            1 + counts.tree + counts.beside, imported.is_state or counts.is_answered, reader_state,
+            count, imported.is_state or counts.is_answered, reader_state,
             frozenset(self._entries.named), {**self._attachments.files, **self._texts.files},
+            entries_in(path, count) if session_id in taken else [],
         )  # fmt: skip
 
     def _continued(self) -> tuple[int, int]:
@@ -326,10 +328,6 @@ class _Stream:
             self._texts.spooled(), self._attachments.seen(),
         )  # fmt: skip
         reading_progress.store(self._texts.spool, progress)
-
-    @property
-    def _session_id(self) -> str:
-        return session_ids(self._dialect, self._reader.builder.source_id)[0]
 
     def _pass_on(self) -> None:
         """Write the entries that the reader has made, and forget what was in memory for them."""

@@ -91,7 +91,7 @@ def compare(pairs: Iterable[Pair], store: Store, spool: Spool) -> Iterable[Sourc
 
 def _compared(pair: Pair, store: Store, companions: Companions, spool: Spool) -> SourceComparison:
     source = foreign_files.read(pair.path, None, companions, spool)
-    log = ScannedLog(pair.ref)
+    log = ScannedLog(pair.ref, store)
     for data in store.scan(pair.ref):
         log.take(data)
     log.tree.finish()

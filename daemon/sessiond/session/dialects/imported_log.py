@@ -265,9 +265,13 @@ def below(entry: ImportedEntry, names: Mapping[str, str]) -> ImportedEntry:
 def _renamed(entry: ImportedEntry, **ids: str | None) -> ImportedEntry:
     """Return an entry with another `id` or `parentId`."""
     line = fields.dumps({**lines.loads(entry.line), **ids})
-    return msgspec.structs.replace(
-        entry, id=ids.get("id") or entry.id, parent_id=ids.get("parentId", entry.parent_id), line=line
-    )
+    name, parent = ids.get("id") or entry.id, ids.get("parentId", entry.parent_id)
+    return ImportedEntry(name, parent, entry.type, line, entry.role)
+
+
+def with_line(entry: ImportedEntry, line: bytes) -> ImportedEntry:
+    """Return an entry with another line."""
+    return ImportedEntry(entry.id, entry.parent_id, entry.type, line, entry.role)
 
 
 def with_usage(imported: ImportedEntry, dialect: str) -> bytes:
