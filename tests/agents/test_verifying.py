@@ -165,6 +165,27 @@ async def test_a_session_in_the_trash_is_counted_and_is_no_gap(agents_home: Path
     assert await gaps(peer) == ["noSession"]
 
 
+async def test_excluded_and_forgotten_sessions_are_left_out(agents_home: Path, tmp_path: Path) -> None:
+    conversation(agents_home)
+    other = WritingClaude(agents_home, "99999999-2222-4333-8444-555555555555", "-private")
+    other.asks("secret", cwd="/private/notes")
+    other.says("kept", cwd="/private/notes")
+    age(other.path)
+    config = Config(agents=AgentsConfig(follow=("claude-code",), exclude=("/private",)))
+    async with running(tmp_path / "home", config=config) as daemon:
+        peer = await daemon.attach()
+        await has(peer, "answer 1")
+        await until(lambda: _counts(peer, "leftOutCount", 1))
+        await peer.call("session/delete", sessionId=SESSION, forget=True)
+        found = await verified(peer, deep=True)
+    [row] = found["agents"]
+    assert (found["gaps"], row["leftOutCount"], row["wholeCount"]) == ([], 2, 0)
+
+
+async def _counts(peer: Peer, member: str, count: int) -> bool:
+    return bool((await verified(peer))["agents"][0][member] == count)
+
+
 async def test_work_that_was_added_here_is_no_gap(agents_home: Path, peer: Peer) -> None:
     conversation(agents_home)
     await follow(peer)

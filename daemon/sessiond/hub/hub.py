@@ -164,7 +164,9 @@ class Hub:
         """The service of `agent/verify`."""
         from sessiond.hub.verification.service import SourceVerification
 
-        return SourceVerification(self.following, self._files)
+        return SourceVerification(
+            self.following, self._files, lambda name: self.forgotten.is_forgotten([name])
+        )
 
     @cached_property
     def reclaim(self) -> "Reclaim":

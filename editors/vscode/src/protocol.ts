@@ -3603,6 +3603,8 @@ export interface AgentVerification {
   emptyCount: number;
   /** Those whose session is in the trash. */
   deletedCount: number;
+  /** Those that are excluded, or whose session was forgotten. */
+  leftOutCount: number;
   /** Compared entries; null without `deep`. */
   entryCount: number | null;
   _meta?: unknown;

@@ -63,7 +63,11 @@ def _row(agent: dict[str, Any]) -> list[str]:
 
     others = [
         f"{agent[member]:,} {what}"
-        for member, what in (("emptyCount", "without content"), ("deletedCount", "in the trash"))
+        for member, what in (
+            ("emptyCount", "without content"),
+            ("deletedCount", "in the trash"),
+            ("leftOutCount", "left out"),
+        )
         if agent[member]
     ]
     entries = agent["entryCount"]

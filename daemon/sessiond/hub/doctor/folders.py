@@ -24,7 +24,7 @@ _YOUNG_SECONDS: Final = 3600.0
 """A temporary file younger than this many seconds may belong to a write in progress."""
 _BLOB: Final = re.compile(r"[0-9a-f]{64}")
 _OF_STATE: Final = re.compile(
-    r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|server-id|scrub\.json(\.new)?|log-ids|open-indexes|mirrors|secret-rules|for-agents|setup|acp|index\.db(-wal|-shm|-journal|-seal)?|(commands|imports|sync)\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
+    r"(daemon|start)\.lock|endpoint\.json(\.new)?|tcp-token|server-id|scrub\.json(\.new)?|log-ids|open-indexes|mirrors|secret-rules|for-agents|setup|acp|index\.db(-wal|-shm|-journal|-seal)?|(commands|imports|sync|forgotten)\.db(-wal|-shm|-journal)?|sessiond\.log(\.[0-9]+)?"
 )
 _OF_DATA: Final = re.compile(r"history\.db(-wal|-shm|-journal)?")
 _QUARANTINED_HISTORY: Final = re.compile(r"history\.db\.damaged-[0-9]+")

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,11 +59,13 @@ class SourceVerification:
     Args:
         following: The agents.
         files: The store of sessions on disk.
+        is_forgotten: Returns whether a session was forgotten, by its id. Blocks.
     """
 
-    def __init__(self, following: AgentFollowing, files: Store) -> None:
+    def __init__(self, following: AgentFollowing, files: Store, is_forgotten: Callable[[str], bool]) -> None:
         self._following = following
         self._files = files
+        self._is_forgotten = is_forgotten
 
     async def verify(
         self, params: t.AgentVerifyParams, locations: Locations, report: ReportPercentage
@@ -137,7 +139,9 @@ class SourceVerification:
                 status = {path: one for path, one in status.items() if one.modified_ns < changed_before_ns}
             below: Mapping[str, SourceRecord] = records.below(agent.folders(environ))
             return VerifiedSources(
-                agent, status, sources.check(status, below, logs, trashed, self._files.measured)
+                agent,
+                status,
+                sources.check(status, below, logs, trashed, self._files.measured, self._is_forgotten),
             )
 
         return await asyncio.to_thread(check)
@@ -195,7 +199,8 @@ def _result(verified: Sequence[VerifiedSources], *, deep: bool) -> t.AgentVerify
         t.AgentVerification(
             agent=one.agent.name, file_count=len(one.status), size_bytes=one.checked.size,
             whole_count=len(one.checked.whole), empty_count=len(one.checked.empty),
-            deleted_count=len(one.checked.deleted), entry_count=one.checked.entry_count if deep else None,
+            deleted_count=len(one.checked.deleted), left_out_count=len(one.checked.left_out),
+            entry_count=one.checked.entry_count if deep else None,
         )
         for one in verified
     ]  # fmt: skip

@@ -7,7 +7,7 @@ other sources are compared with their sessions (`comparing`).
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from sessiond.hub.transfer.import_results import UNREMARKABLE
+from sessiond.hub.transfer.import_results import RECONSIDERED, UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.protocol.enums import GapKind
@@ -40,6 +40,7 @@ class CheckedSources:
         whole: Those that are certainly here, with the id of their session.
         empty: Those without content that a session would have.
         deleted: Those whose session is in the trash.
+        left_out: Those that are excluded, or whose session was forgotten.
         suspects: Those that must be compared, with the id of their session.
         gaps: The gaps that are certain.
         size: The size of all sources.
@@ -49,6 +50,7 @@ class CheckedSources:
     whole: dict[str, str] = field(default_factory=dict)
     empty: set[str] = field(default_factory=set)
     deleted: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
     suspects: dict[str, str] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     size: int = 0
@@ -61,6 +63,7 @@ def check(
     logs: Mapping[str, Stored],
     trashed: Collection[str],
     measured: Callable[[Stored], Stored],
+    is_forgotten: Callable[[str], bool],
 ) -> CheckedSources:
     """Check the sources of an agent.
 
@@ -70,12 +73,15 @@ def check(
         logs: The logs of the store, by the id of their session.
         trashed: The ids of the sessions in the trash.
         measured: Returns a log with the size of its lines, which of a packed log is not that of its file.
+        is_forgotten: Returns whether a session was forgotten, by its id.
     """
     found = CheckedSources(size=sum(status.size for status in sources.values()))
     for path, status in sources.items():
         record = records.get(path)
         if record is None:
             found.gaps.append(Gap(path, "unread", "it was not read yet"))
+        elif record.skipped is not None and record.skipped.message in RECONSIDERED:
+            found.left_out.add(path)
         elif record.skipped is not None:
             if record.skipped.message in UNREMARKABLE and record.state.status == status:
                 found.empty.add(path)
@@ -84,6 +90,8 @@ def check(
                 found.gaps.append(
                     Gap(path, "refused", f"it is not read: {record.skipped.message}", session_id)
                 )
+        elif record.session is not None and is_forgotten(record.session.session_id):
+            found.left_out.add(path)
         elif record.session is not None:
             _check_read(path, status, record, record.session.session_id, logs, trashed, measured, found)
     return found

@@ -30,6 +30,7 @@ class AgentVerification(Wire, frozen=True):
     whole_count: int  # those that are here whole
     empty_count: int  # those without content
     deleted_count: int  # those whose session is in the trash
+    left_out_count: int  # those that are excluded, or whose session was forgotten
     entry_count: int | None  # compared entries; null without `deep`
 
 

@@ -1892,6 +1892,7 @@
 ---@field wholeCount integer Those that are here whole.
 ---@field emptyCount integer Those without content.
 ---@field deletedCount integer Those whose session is in the trash.
+---@field leftOutCount integer Those that are excluded, or whose session was forgotten.
 ---@field entryCount? integer Compared entries; null without `deep`.
 
 ---A source that is not here whole.
