@@ -52,7 +52,12 @@ class FileIndex:
         cursor: str | None = None
         while True:
             asked = t.SearchParams(query=query, cursor=cursor, **params)
-            page = self.worker.ask(lambda index: searching.search(index, asked, None, str))  # noqa: B023 - asked now
+            search = self.worker.ask(lambda index: searching.SlicedSearch(index, asked, None, str))  # noqa: B023 - asked now
+            while search.hits is None and self.worker.ask(search.run_slice):
+                pass
+            page = search.hits
+            if page is None:  # the index was built again
+                return []
             found += page.hits
             cursor = page.next_cursor
             if cursor is None:

@@ -121,13 +121,19 @@ class Index:
     async def search(
         self, params: t.SearchParams, ref: str | None, clean: "Callable[[str], str]"
     ) -> t.SearchResult:
-        """Return a page of hits; see `searching.search`.
+        """Return a page of hits; see `searching.SlicedSearch`.
 
         Raises `IncompatibleParams`, `CursorExpired`, `StorageFailed`.
         """
-        found, unsearched, open_now = await self.ask_indexed(
-            lambda index: searching.search(index, params, ref, clean), params.wait_ms
-        )
+        while True:
+            search, unsearched, open_now = await self.ask_indexed(
+                lambda index: searching.SlicedSearch(index, params, ref, clean), params.wait_ms
+            )
+            while search.hits is None and await self._thread.ask(search.run_slice):
+                pass
+            if search.hits is not None:
+                found = search.hits
+                break
         places = [(ref, hit.seq, hit.on_path) for ref, hit in zip(found.refs, found.hits, strict=True)]
         hits = [
             msgspec.structs.replace(hit, on_path=on_path)

@@ -1,7 +1,8 @@
 """Full-text search in the index.
 
 Matches are ranked within windows: first the newest 400 matching entries of the index, then, for the following pages,
-the 400 before them, and so on. So a common word costs as much as a rare one.
+the 400 before them, and so on. So a common word costs as much as a rare one. A phrase costs more the more entries have
+all of its words, up to these 400 matches.
 """
 
 import base64
@@ -20,9 +21,11 @@ from sessiond.hub import clock, session_info
 from sessiond.hub.errors import CursorExpired, IncompatibleParams
 from sessiond.hub.index.columns import as_key, as_ref
 from sessiond.hub.index.period import time_of
+from sessiond.hub.index.phrase_checks import PhraseChecks
 from sessiond.hub.index.projects import IN_PROJECT
 from sessiond.protocol import types as t
 from sessiond.session.content import search_words
+from sessiond.session.tree.steps import Steps
 
 if TYPE_CHECKING:
     from sessiond.hub.index.database import Database
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 400
 """The number of matching entries that are ranked together."""
+_SLICE_SECONDS: Final = 0.02
+"""The time after which other questions get their turn."""
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
 """A new entry has twice the score of an old one. The bonus halves in this time, in milliseconds."""
 _SATURATION: Final = 1.2
@@ -69,28 +74,55 @@ class Hits:
     next_cursor: str | None
 
 
-def search(worker: "Worker", params: t.SearchParams, file: str | None, clean: Callable[[str], str]) -> Hits:
-    """Return a page of hits.
+class SlicedSearch:
+    """A search, which is run in slices, because phrases are looked for in the texts of all entries with their words.
 
     Args:
         worker: The index.
         params: The request.
         file: The ref of the session that `sessionId` names.
         clean: Returns a text without what the client must not see. It gets whole texts, never parts of them.
-
-    Raises `IncompatibleParams`, `CursorExpired`.
     """
+
+    def __init__(
+        self, worker: "Worker", params: t.SearchParams, file: str | None, clean: Callable[[str], str]
+    ) -> None:
+        self._build_number = worker.build_number
+        self._steps = _search(worker, params, file, clean)
+        self.hits: Hits | None = None
+        """The page; None until it is found."""
+
+    def run_slice(self, worker: "Worker") -> bool:
+        """Search for some milliseconds. Returns False if the index is another one now, and the search must begin again.
+
+        Raises `IncompatibleParams`, `CursorExpired`.
+        """
+        if worker.build_number != self._build_number:
+            return False
+        until = time.monotonic() + _SLICE_SECONDS
+        try:
+            while time.monotonic() < until:
+                next(self._steps)
+        except StopIteration as end:
+            self.hits = end.value
+        return True
+
+
+def _search(
+    worker: "Worker", params: t.SearchParams, file: str | None, clean: Callable[[str], str]
+) -> Steps[Hits]:
     database, params = worker.database, worker.resolved(params)
     phrases = search_words.phrases(params.query)
     if not phrases:
         raise IncompatibleParams("the query holds no letter and no digit, and nothing else is searched")
+    checks = PhraseChecks(phrases)
     query_hash = _query_hash(params)
     at = _first(query_hash) if params.cursor is None else _decode(params.cursor, query_hash)
     next_page: _Cursor | None = at
     selected: list[_ScoredEntry] = []
     while next_page is not None and len(selected) < params.limit:
         at = next_page
-        window = _window(database, params, phrases, file, at)
+        window = yield from _window(database, params, phrases, checks, file, at)
         ranked = sorted(_ranked(window, at.now), reverse=True)
         left = [entry for entry in ranked if not at.entry or entry < (at.score, at.entry)]
         space = params.limit - len(selected)
@@ -120,35 +152,40 @@ class _Match(NamedTuple):
 
 
 def _window(
-    database: "Database", params: t.SearchParams, phrases: Sequence[search_words.Phrase],
+    database: "Database", params: t.SearchParams, phrases: Sequence[search_words.Phrase], checks: PhraseChecks,
     file: str | None, cursor: _Cursor,
-) -> list[_Match]:  # fmt: skip
+) -> Steps[list[_Match]]:  # fmt: skip
     # FTS5's own bm25 reads the whole index to weigh a phrase. This reads only the texts of the window, and only the
     # beginning of long ones. A word whose accents differ from the text counts once.
     counted_phrases = [" ".join(phrase.words).lower() for phrase in phrases[:_MAX_COUNTED_PHRASES]]
     sql, values = _filters(database.connection, params, file)
-    found = database.connection.execute(
-        "SELECT words.rowid, entries.at, entries.role, entries.type FROM words JOIN entries ON entries.id = words.rowid"
-        f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
-        [_match(phrases), cursor.below, *values],
-    ).fetchall()
-    return [
-        _Match(entry, at, role, kind, *_counted(database.texts.text(entry), counted_phrases))
-        for entry, at, role, kind in found
-    ]
+    found: list[_Match] = []
+    below: int | None = cursor.below
+    while below is not None and len(found) < WINDOW:
+        rows = database.connection.execute(
+            "SELECT words.rowid, entries.at, entries.role, entries.type FROM words"
+            " JOIN entries ON entries.id = words.rowid"
+            f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
+            [checks.match, below, *values],
+        ).fetchall()
+        below = rows[-1][0] if len(rows) == WINDOW else None
+        texts = database.texts
+        matching = (
+            checks.matching((row[0], texts.text(row[0])) for row in rows) if checks.are_needed else None
+        )
+        found += [
+            _Match(entry, at, role, kind, *_counted(texts.text(entry), counted_phrases))
+            for entry, at, role, kind in rows
+            if matching is None or entry in matching
+        ]
+        yield
+    return found[:WINDOW]
 
 
 def _counted(text: str, phrases: Sequence[str]) -> tuple[int, tuple[int, ...]]:
     """Return the length of a text, and the number of occurrences of each of these phrases at its beginning."""
     beginning = text[:_MAX_COUNTED_CHARACTERS].lower()
     return len(text), tuple(beginning.count(phrase) for phrase in phrases)
-
-
-def _match(phrases: Sequence[search_words.Phrase]) -> str:
-    """Return the FTS5 query. A phrase contains only letters and digits, so it cannot contain FTS5 syntax."""
-    return " AND ".join(
-        f'"{" ".join(phrase.words)}"{" *" if phrase.prefix else ""}' for phrase in phrases
-    )  # fmt: skip
 
 
 def _filters(

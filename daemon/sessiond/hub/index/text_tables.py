@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from sessiond.hub.index.packed_texts import PackedTexts
+from sessiond.hub.index.phrase_checks import TOKENIZER
 from sessiond.session.content import identifiers
 
 MAX_RECALLED_CHARS: Final = 20_000
@@ -17,12 +18,12 @@ MAX_RECALLED_TOOL_CHARS: Final = 2_000
 """The same limit for the output of a tool, which seldom contains what a person asks for later."""
 _TOOL_ROLES: Final = frozenset(("toolResult", "bashExecution", "pythonExecution", "fileMention"))
 
-STEM_TOKENIZER: Final = "porter unicode61 remove_diacritics 2"
+STEM_TOKENIZER: Final = f"porter {TOKENIZER}"
 _HAS_TRIGRAMS: Final = sqlite3.sqlite_version_info >= (3, 34)
 """Older versions of SQLite do not have the tokenizer. With these, recall finds names by their words only."""
 
 TABLES: Final = f"""
-CREATE VIRTUAL TABLE words USING fts5(text, content='', columnsize=0, tokenize="unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE words USING fts5(text, content='', detail=none, columnsize=0, tokenize="{TOKENIZER}");
 CREATE VIRTUAL TABLE stems USING fts5(text, content='', detail=none, columnsize=0, tokenize="{STEM_TOKENIZER}");
 CREATE VIRTUAL TABLE names USING fts5(
     text, content='', detail=none, columnsize=0, tokenize="{"trigram" if _HAS_TRIGRAMS else "unicode61"}"
