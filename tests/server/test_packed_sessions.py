@@ -14,6 +14,7 @@ from sessiond.config import Config, RetentionConfig, RootsConfig
 from sessiond.server import server
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
+from support.waiting import until
 from support.writing_agents import WritingClaude
 
 NEVER = Config(keep=RetentionConfig(pack_after=None))
@@ -246,3 +247,29 @@ async def test_an_import_of_an_unchanged_file_reads_no_packed_log_and_a_grown_on
         assert (grown["sessionId"], grown["status"], grown["addedCount"]) == (made["sessionId"], "grown", 1)
         assert plain.exists()
         assert not packed.exists()
+
+
+async def test_damage_behind_an_open_index_is_an_error_and_then_a_problem(tmp_path: Path, cwd: str) -> None:
+    async with running(tmp_path, config=NEVER) as daemon:
+        path = await a_session(await daemon.attach(), cwd, entries=1500)
+        assert path.stat().st_size > 1024 * 1024
+    async with running(tmp_path, config=NEVER) as daemon:
+        peer = await daemon.attach()
+        await peer.call("session/open", sessionId="session-old")
+        await until(lambda: list(tmp_path.glob("state/open-indexes/*")))
+    async with running(tmp_path, config=AT_ONCE):
+        packed = await until_packed(path)
+    status, data = packed.stat(), bytearray(packed.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    packed.write_bytes(data)
+    os.utime(packed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    async with running(tmp_path, config=NEVER) as daemon:
+        peer = await daemon.attach()
+        opened = await peer.call("session/open", sessionId="session-old")
+        assert (opened["problems"], opened["session"]["entryCount"]) == ([], 3000)
+        refused = await refusal(peer.call("session/context", sessionId="session-old"))
+        assert refused.kind == "foreignWriter"
+        again = await peer.call("session/open", sessionId="session-old")
+        assert {problem["kind"] for problem in again["problems"]} >= {"damagedLine"}
+        assert 1500 < again["session"]["entryCount"] < 3000
+        assert (await peer.call("session/context", sessionId="session-old"))["messages"]

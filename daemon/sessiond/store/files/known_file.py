@@ -10,6 +10,7 @@ changed, its beginning and the last bytes known here must be unchanged, and the 
 """
 
 import errno
+import logging
 import os
 import threading
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ from sessiond.store.files.syscalls import Syscalls
 
 if TYPE_CHECKING:
     from sessiond.store.files.seekable import SeekTable
+
+log = logging.getLogger(__name__)
 
 OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # opening a FIFO must not wait for a writer
 WRITE_FLAGS: Final = os.O_RDWR | os.O_APPEND | OPEN_FLAGS
@@ -65,6 +68,7 @@ class KnownFile:
         self.path, self.ref = path, str(path)
         self.log_id = log_id
         self._table = table
+        self.was_touched = False
         self._unpacking = threading.Lock()  # held while a packed file is read, or becomes a plain one
         self.size = os.fstat(fd).st_size if table is None else table.size
         self._descriptors = Descriptors() if descriptors is None else descriptors
@@ -72,7 +76,6 @@ class KnownFile:
         self._tail = self._bytes(fd, max(0, self.size - KNOWN_TAIL_BYTES), self.size)
         self._cut_short = False
         self._modified_ns = os.fstat(fd).st_mtime_ns  # as of this daemon's last change
-        self.was_touched = False
         self.sync_has_failed = sync_has_failed
         self._flags = WRITE_FLAGS if writable else os.O_RDONLY | OPEN_FLAGS
         self._lost_right = False  # reopening for writing was refused; it is open for reading
@@ -104,15 +107,30 @@ class KnownFile:
         if self._table is not None:
             with self._unpacking:
                 if self._table is not None:
-                    return self._table.read(fd, start, end)
+                    data = self._table.read(fd, start, end)
+                    self._distrust_if_damaged(self._table)
+                    return data
         return read_range(fd, start, end)
+
+    def _distrust_if_damaged(self, table: "SeekTable") -> None:
+        """Count a packed file of which a part was damaged as touched, so that readers verify each line."""
+        if table.is_damaged and not self.was_touched:
+            self.was_touched = True
+            log.warning(
+                "the packed session file %s is damaged: %s", self.path, "; ".join(map(str, table.damages))
+            )
 
     def scan(self, start: int, end: int) -> Iterator[bytes]:
         """Yield the bytes `[start, end)` of the present file in slices, even if it is replaced meanwhile."""
         with self._held as held, self._unpacking:
             fd, table = self._descriptors.open(lambda: os.dup(held)), self._table
         try:
-            yield from slices(fd, start, end) if table is None else table.slices(fd, start, end)
+            if table is None:
+                yield from slices(fd, start, end)
+            else:
+                for data in table.slices(fd, start, end):
+                    self._distrust_if_damaged(table)
+                    yield data
         finally:
             os.close(fd)
 

@@ -215,8 +215,6 @@ def unpacked_copy(path: Path, fd: int, table: "SeekTable", plain: Path, calls: S
         os.close(made)
         temp.unlink(missing_ok=True)
         raise
-    if table.damages:
-        log.warning("the packed session file %s is damaged: %s", path, "; ".join(map(str, table.damages)))
     return made
 
 

@@ -179,6 +179,7 @@ class SeekTable:
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW)
         self._contents: OrderedDict[int, bytes] = OrderedDict()
         self._damages: dict[int, Damage | None] = {}  # of the frames that were read
+        self._is_damaged = False
 
     @property
     def size(self) -> int:
@@ -190,6 +191,11 @@ class SeekTable:
         """The frames that could not be read, as far as they were tried."""
         with self._lock:
             return [damage for _, damage in sorted(self._damages.items()) if damage is not None]
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a frame that was read is damaged."""
+        return self._is_damaged
 
     def read(self, fd: int, start: int, end: int) -> bytes:
         """Return the bytes `[start, end)` of the plain log, or fewer if it ends before.
@@ -307,6 +313,7 @@ class SeekTable:
             last = first + max(1, self._lines[frame]) - 1
         start, end = self._starts[frame], self._starts[frame + 1]
         self._damages[frame] = Damage(start, end, first, last, str(error) or "it is damaged")
+        self._is_damaged = True
         return b"".join(self._filler_parts(frame)) if end - start <= _READ_AT_ONCE else b""
 
     def _filler_parts(self, frame: int) -> Iterator[bytes]:
