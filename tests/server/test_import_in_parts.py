@@ -14,7 +14,14 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import file_parts, foreign_files, import_reading, streaming
+from sessiond.hub.transfer import (
+    file_parts,
+    foreign_files,
+    import_reading,
+    json_texts,
+    streaming,
+    taken_texts,
+)
 from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.hub.transfer.import_reading import Target
@@ -60,6 +67,13 @@ def whole(path: Path) -> Any:
     return new.lines, new.cwd, new.is_answered, new.added, settled(new.state), named, {
         name: getattr(new.imported, name) for name in ("title", "leaf", "source_id", "untouched_copy_of", "inherited")
     }, reported(new.imported.report)  # fmt: skip
+
+
+def whole_lines(path: Path) -> bytes:
+    """The log of an import that reads the file whole."""
+    source = foreign_files.read(str(path), None, Companions())
+    session_id = imported_log.candidates(source.imported, str(path))[0]
+    return import_reading.new_session(source, session_id, Target(None), lambda _digest: None).lines
 
 
 def streamed(path: Path, spool: Spool | None = None) -> Any:
@@ -192,6 +206,67 @@ def test_files_beside_a_transcript_are_the_same_entries(
     found = streamed(path)
     assert len(found[5]) == 3
     assert found == whole(path)
+
+
+@pytest.mark.parametrize("growing", [False, True])
+@pytest.mark.parametrize("part_bytes", [97, 1_000, 4_000])
+def test_long_texts_are_taken_out_of_lines(
+    part_bytes: int, growing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in (
+        (json_texts, "STEP", 1_000), (json_texts, "CHUNK", 97), (taken_texts, "CHUNK", 97),
+        (taken_texts, "LONG_TEXT", 4_000), (foreign_files, "LONG_TEXT", 4_000), (taken_texts, "MIN_INNER", 1_000),
+        (taken_texts, "LONG_HEAD", 200), (taken_texts, "SHORT_HEAD", 100), (taken_texts, "TAIL", 60),
+        (file_parts, "PART_BYTES", part_bytes),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    path = tmp_path / name_of("codex")
+    lines = [meta(), said("user", "hello")]
+    for number in range(6):
+        text = f'{number} heron \\ "quoted" ' * (300 * (number + 1))
+        arguments = msgspec.json.encode({"t": text}).decode()
+        lines += [
+            item(
+                "function_call",
+                call_id=f"c{number}",
+                name="run",
+                arguments=msgspec.json.encode({"t": text}).decode(),
+            ),
+            item("function_call_output", call_id=f"c{number}", output=text),
+            said("user", f"{number} {text}"),
+            said("assistant", "seen"),
+        ]
+    path.write_bytes(jsonl(*lines, said("assistant", "done")))
+    if not growing:
+        os.utime(path, (OLD, OLD))
+    found = streamed(path)
+    assert len(found[5]) > 6
+    assert found == whole(path)
+
+
+def test_a_text_that_names_a_blob_is_a_text_and_an_image_that_is_one_needs_the_daemon(tmp_path: Path) -> None:
+    reference = f"blob:sha256:{'0' * 64}"
+    image = {"type": "image", "data": reference, "mimeType": "image/png"}
+    pi = [
+        {
+            "type": "session",
+            "version": 3,
+            "id": SESSION,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "cwd": "/work",
+        }
+    ]
+    place = {"type": "message", "id": "u0000001", "parentId": None, "timestamp": "2026-01-01T00:00:00.000Z"}
+    path = tmp_path / "session.jsonl"
+    for content, is_streamed in ((reference, True), ([image], False)):
+        path.write_bytes(jsonl(*pi, {**place, "message": {"role": "user", "content": content}}))
+        os.utime(path, (OLD, OLD))
+        spool = Spool(str(tmp_path / "parts"))
+        log = streaming.read(str(path), None, Companions(), (), spool, cwd=None, title_space=True)
+        assert (log is not None) is is_streamed
+        if log is not None:
+            assert Path(log.path).read_bytes() == whole_lines(path)
+            assert log.named == {"0" * 64}
 
 
 @pytest.mark.parametrize(

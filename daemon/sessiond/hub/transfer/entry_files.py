@@ -25,7 +25,7 @@ from sessiond.hub.transfer.spool import NEW_FILE
 from sessiond.hub.transfer.taken_texts import TakenTexts
 from sessiond.session.content import extract_blobs
 from sessiond.session.content.blobs import referenced_hashes
-from sessiond.session.content.restore_blobs import may_refer_to_blobs
+from sessiond.session.content.restore_blobs import may_refer_to_blobs, restore_images
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import BesideEntry, Imported, ImportedEntry, ImportReport
 from sessiond.session.dialects.source import Place
@@ -42,9 +42,9 @@ _COPIED_BYTES: Final = 1024 * 1024
 
 
 class NamesOtherBlobs(TemplatedError):
-    """Raised for an entry that names a blob that the source does not have: only the daemon can find it."""
+    """Raised for an image that is a blob of another program: only the daemon can find it."""
 
-    sentence = "An entry names a blob that its source does not have."
+    sentence = "An image is a blob that the source does not have."
 
 
 class FiledEntry(ImportedEntry, frozen=True, gc=False):
@@ -171,7 +171,7 @@ class EntryFiles:
         The report receives the problems of texts.
 
         Raises:
-            NamesOtherBlobs: An entry names a blob that the source does not have.
+            NamesOtherBlobs: An image is a blob that the source does not have.
         """
         for entry in tree:
             complete = self._texts.complete(entry, self._dialect, report)
@@ -231,16 +231,20 @@ class EntryFiles:
     def _stored(self, entry: ImportedEntry) -> bytes:
         """Return the line of an entry as a log has it, and note the blobs that it names."""
         line = imported_log.with_usage(entry, self._dialect)
+        if may_refer_to_blobs(line):  # a text may name any blob
+            line = restore_images(line, self._own_image)
         if extract_blobs.may_need_extraction(line, images=False):
             found = extract_blobs.extract(line, images=False)
             line = found.draft
             self._texts.keep(found.blobs.values())
-        if may_refer_to_blobs(line):
-            named = set(referenced_hashes(line))
-            if named - self._texts.files.keys() - self._attachments.files.keys() - self._attachments.stored:
-                raise NamesOtherBlobs
-            self.named |= named
+        self.named.update(referenced_hashes(line))
         return line
+
+    def _own_image(self, digest: str) -> None:
+        """Find no image: those of the source stay in their blobs. Raises `NamesOtherBlobs` for another one."""
+        attachments = self._attachments
+        if not any(digest in own for own in (self._texts.files, attachments.files, attachments.stored)):
+            raise NamesOtherBlobs
 
 
 def _opened(path: Path) -> BinaryIO:

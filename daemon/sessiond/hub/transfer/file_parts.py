@@ -18,7 +18,7 @@ from sessiond.hub.transfer.taken_texts import TakenTexts
 from sessiond.session.dialects.source import Source, SourceLine, common_fields, parts_of
 
 PART_BYTES: Final = 1024 * 1024
-"""The bytes of one read of a file."""
+"""The bytes of one read of a file, which are fewer than those of a long text: a line inside of one is short."""
 
 
 @dataclass(frozen=True, slots=True)
