@@ -230,7 +230,7 @@ def test_long_texts_are_taken_out_of_lines(
                 "function_call",
                 call_id=f"c{number}",
                 name="run",
-                arguments=msgspec.json.encode({"t": text}).decode(),
+                arguments=arguments,
             ),
             item("function_call_output", call_id=f"c{number}", output=text),
             said("user", f"{number} {text}"),
