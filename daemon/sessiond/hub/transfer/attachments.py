@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from sessiond.agents.attachments import AttachmentRules, FilePlace, OwnFiles, SessionOfFile
@@ -223,7 +224,8 @@ class AttachmentReader:
             return was.digest, beginning, was.is_text
         checked = _Checked(file, size)
         blob = self._spool.write(checked.pieces())
-        self.files.setdefault(blob.digest, blob.path)
+        if self.files.setdefault(blob.digest, blob.path) != blob.path:
+            Path(blob.path).unlink()
         return blob.digest, beginning, checked.is_text
 
     def _report(self, imported: Imported) -> None:

@@ -20,7 +20,7 @@ from sessiond.hub.errors import ChildFailed, HubError, IncompatibleParams, refus
 from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.blob_resolution import BlobFinder
-from sessiond.hub.session.blobs import SessionBlobs, named_hashes
+from sessiond.hub.session.blobs import PUTS_AT_ONCE, SessionBlobs, named_hashes
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import (
@@ -520,8 +520,10 @@ class Imports:
         if not files:
             return
         named = await asyncio.to_thread(lambda: named_hashes(entry.line for entry in new))
-        for digest in named & files.keys():
-            await self._files.blobs.put_file(files[digest], digest)
+        found = sorted(named & files.keys())
+        for start in range(0, len(found), PUTS_AT_ONCE):
+            some = found[start : start + PUTS_AT_ONCE]
+            await asyncio.gather(*(self._files.blobs.put_file(files[digest], digest) for digest in some))
 
     async def _carry(self, blobs: SessionBlobs, new: Sequence[ImportedEntry]) -> None:
         """Copy the blobs that entries name to the store, as far as they exist."""
