@@ -13,7 +13,6 @@ from sessiond.hub.index.columns import as_key
 from sessiond.hub.index.index import Index
 from sessiond.hub.index.worker import Worker
 from sessiond.hub.storage import own_folders, session_sizes
-from sessiond.hub.storage.agent_folders import AgentFolders
 from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.store.base import Store
@@ -66,6 +65,8 @@ class StorageReports:
 
     async def agents(self, report: ReportPercentage) -> t.StorageAgentsResult:
         """Return the sizes of the folders of agents, and what the agents will delete. `report` receives progress."""
+        from sessiond.hub.storage.agent_folders import AgentFolders  # it needs the code of imports
+
         now_ns = time.time_ns()
         folders = AgentFolders(
             self._following.agents(), self._following.environ, self._following.followed,
