@@ -61,7 +61,7 @@ class SeenNames(msgspec.Struct, frozen=True):
     files: list[tuple[str, tuple[str, ...], str, str]]
 
 
-class Report(msgspec.Struct, frozen=True):
+class PlainReport(msgspec.Struct, frozen=True):
     """An `ImportReport` as plain data."""
 
     converted: dict[str, int]
@@ -70,7 +70,7 @@ class Report(msgspec.Struct, frozen=True):
     problem_count: int
 
     @classmethod
-    def of(cls, report: ImportReport) -> "Report":
+    def of(cls, report: ImportReport) -> "PlainReport":
         """Return a report as plain data."""
         problems = [(problem.line, problem.message) for problem in report.problems]
         return cls(dict(report.converted), dict(report.preserved), problems, report.problem_count)
@@ -81,7 +81,7 @@ class Report(msgspec.Struct, frozen=True):
         return ImportReport(Counter(self.converted), Counter(self.preserved), problems, self.problem_count)
 
 
-class Progress(msgspec.Struct, frozen=True):
+class ReadingProgress(msgspec.Struct, frozen=True):
     """A part of a file that was read.
 
     Attributes:
@@ -108,22 +108,22 @@ class Progress(msgspec.Struct, frozen=True):
     digest: str
     reader: bytes
     outline: BuilderOutline
-    report: Report
-    problems: Report
+    report: PlainReport
+    problems: PlainReport
     entries: WrittenEntries
     texts: list[SpooledText]
     seen: SeenNames
 
 
-def load(spool: Spool) -> Progress | None:
+def load(spool: Spool) -> ReadingProgress | None:
     """Return the record of a spool; None if there is none, or none that this version can read."""
     try:
-        return msgspec.msgpack.decode(_path(spool).read_bytes(), type=Progress)
+        return msgspec.msgpack.decode(_path(spool).read_bytes(), type=ReadingProgress)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def store(spool: Spool, progress: Progress) -> None:
+def store(spool: Spool, progress: ReadingProgress) -> None:
     """Store a record in place of the former one. Raises `OSError`."""
     path = _path(spool)
     made = temporary(path)

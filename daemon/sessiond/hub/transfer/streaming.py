@@ -24,7 +24,7 @@ from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs, entri
 from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NO_ENTRIES, TOO_DEEP, NotImported, content_of
 from sessiond.hub.transfer.json_texts import NotText
-from sessiond.hub.transfer.reading_progress import Progress, Report
+from sessiond.hub.transfer.reading_progress import PlainReport, ReadingProgress
 from sessiond.hub.transfer.source_state import (
     Digests,
     FileStatus,
@@ -303,7 +303,7 @@ class _Stream:
         self._entries.begin()
         return 0, 0
 
-    def _is_of_this_file(self, progress: Progress) -> bool:
+    def _is_of_this_file(self, progress: ReadingProgress) -> bool:
         return progress.offset <= self._lines.size and (
             (progress.importer, progress.dialect, progress.companions)
             == (IMPORTER, self._dialect, self._companions)
@@ -322,9 +322,9 @@ class _Stream:
         if state is None or self._texts.has_texts:
             return
         self._recorded, self._state_bytes = part.end, len(state)
-        progress = Progress(
+        progress = ReadingProgress(
             IMPORTER, self._dialect, self._companions, part.end, part.newlines, self._lines.digests.whole[1],
-            state, builder.outline(), Report.of(builder.report), Report.of(self._problems), self._entries.written(),
+            state, builder.outline(), PlainReport.of(builder.report), PlainReport.of(self._problems), self._entries.written(),
             self._texts.spooled(), self._attachments.seen(),
         )  # fmt: skip
         reading_progress.store(self._texts.spool, progress)
