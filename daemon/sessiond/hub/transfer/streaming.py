@@ -324,8 +324,8 @@ class _Stream:
         self._recorded, self._state_bytes = part.end, len(state)
         progress = ReadingProgress(
             IMPORTER, self._dialect, self._companions, part.end, part.newlines, self._lines.digests.whole[1],
-            state, builder.outline(), PlainReport.of(builder.report), PlainReport.of(self._problems), self._entries.written(),
-            self._texts.spooled(), self._attachments.seen(),
+            state, builder.outline(), PlainReport.of(builder.report), PlainReport.of(self._problems),
+            self._entries.written(), self._texts.spooled(), self._attachments.seen(),
         )  # fmt: skip
         reading_progress.store(self._texts.spool, progress)
 
