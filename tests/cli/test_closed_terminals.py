@@ -82,6 +82,7 @@ RETURN = {
     "branch", "diff", "label", "context", "compact", "configure", "stats", "state", "delete", "restore", "trash",
     "cleanup", "purge", "blobs", "status", "clients", "stop", "restart", "doctor", "install-service",
     "uninstall-service", "agents", "backup", "move-store", "hook", "export", "redact", "completion", "terminal",
+    "storage", "verify", "unpack", "forget",
 }  # fmt: skip
 """Commands that send requests and return. They wait for a user in no other way than the commands of `WAITS`."""
 

@@ -115,5 +115,5 @@ def test_a_pager_that_is_not_there_is_named(shell: Shell) -> None:
 def test_every_command_that_may_be_long_is_paged() -> None:
     assert {name for name, command in DECLARED.items() if command.paged} == {
         "list", "search", "recall", "history", "show", "tree", "diff", "trash", "cleanup", "doctor", "export", "rpc",
-        "schema", "context", "stats", "state", "usage",
+        "schema", "context", "stats", "state", "usage", "storage", "verify",
     }  # fmt: skip
