@@ -21,7 +21,6 @@ COMMANDS: dict[str, Command] = {
         "reclaim AGENT moves old session files of an agent here, compressed, if their content is here whole: each is\n"
         "read again and compared with its session. It asks first. --undo moves them back.",
         ("sessiond storage --limit 30", "sessiond storage reclaim codex --days 90"),
-        writes=("storage/reclaim", "storage/giveBack"),
         paged=True,
     ),
     "verify": Command(

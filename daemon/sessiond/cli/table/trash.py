@@ -38,7 +38,7 @@ COMMANDS: dict[str, Command] = {
             "sessiond forget --project ~/secret --yes --purge",
             "sessiond forget --list",
         ),
-        writes=("session/delete", "trash/purge", "forgotten/revoke"),
+        writes=("session/delete", "trash/purge"),
     ),
     "restore": Command(
         "Move sessions from the trash back to their folders, or restore a backup",
