@@ -33,11 +33,12 @@ def verify(args: ParsedArguments) -> int:
         params["agents"] = [names.name_of(word) for word in args.trailing]
     with connect() as daemon:
         found = progress.call(daemon, "agent/verify", params)
+    status = FAILURE if found["gapCount"] else SUCCESS
     if args.flag("json"):
         print(json.dumps(found, ensure_ascii=False))
     else:
         _show(found, style_for(sys.stdout))
-    return FAILURE if found["gapCount"] else SUCCESS
+    return status
 
 
 def _show(found: dict[str, Any], style: Style) -> None:
