@@ -3405,6 +3405,8 @@ export interface StorageReportResult {
 export interface StorageShare {
   /** A kind, an agent (`sessiond` for none), the folder of a project, or a month as `2026-11`. */
   key: string;
+  /** The kind or the agent in words; else the key. */
+  title: string;
   /** The number of its sessions; of a kind: of its files. */
   count: number;
   /** Their size. */
@@ -3457,6 +3459,8 @@ export interface StorageAgentsResult {
 export interface AgentStorage {
   /** The name of the agent. */
   agent: string;
+  /** Its name for people. */
+  title: string;
   /** Whether its sessions are read as it writes them. */
   isFollowed: boolean;
   /** The absolute paths of its folders. */
@@ -3493,6 +3497,8 @@ export interface AgentDeletion {
   missingCount: number;
   /** Their paths: the 10 largest. */
   missing: string[];
+  /** All of this in sentences. */
+  message: string;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
 }

@@ -18,7 +18,7 @@ from sessiond.text import fit, one_line, pad, width, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
     from sessiond.cli.parse.arguments import ParsedArguments
@@ -35,11 +35,6 @@ _HELP = "sessiond storage --help"
 _WITH_AGE = 48
 _WITH_FOLDER = 70
 """The columns of a terminal from which the age and the folder of a session are shown."""
-_KINDS = {
-    "sessions": "sessions", "packed": "packed sessions", "drafts": "drafts", "inPlace": "sessions in place",
-    "blobs": "blobs", "originals": "agents' originals", "trash": "trash", "index": "index", "records": "records",
-}  # fmt: skip
-"""The names of the kinds of data for people."""
 
 
 def storage(args: ParsedArguments) -> int:
@@ -133,14 +128,16 @@ def _report(found: dict[str, Any], style: Style) -> Iterator[str]:
     room = "" if free is None else f", {human.size(free)} free"
     yield style(f"{human.size(found['totalBytes'])} in all{room}", "bold")
     known = [kind for kind in found["kinds"] if kind["count"]]
-    yield from _table("kind", known, lambda key: _KINDS.get(key, one_line(key)), "file", style)
-    yield from _table("agent", found["agents"], _agent, "session", style)
+    yield from _table("kind", known, "file", style)
+    yield from _table("agent", found["agents"], "session", style)
     projects = found["projects"]
-    yield from _table("project", projects, _folder, "session", style)
+    yield from _table(
+        "project", [{**row, "title": _folder(row["key"])} for row in projects], "session", style
+    )
     if (more := found["projectCount"] - len(projects)) > 0:
         yield style(f"and {human.count(more, 'smaller project')}", "dim")
     months = found["months"]
-    yield from _table("month", months[:_MONTHS], one_line, "session", style)
+    yield from _table("month", months[:_MONTHS], "session", style)
     if months[_MONTHS:]:
         older = human.size(sum(month["sizeBytes"] for month in months[_MONTHS:]))
         yield style(f"and {older} of {human.count(len(months) - _MONTHS, 'earlier month')}", "dim")
@@ -152,15 +149,13 @@ def _report(found: dict[str, Any], style: Style) -> Iterator[str]:
             yield _session(session, now, style)
 
 
-def _table(
-    title: str, rows: list[dict[str, Any]], name_of: Callable[[str], str], noun: str, style: Style
-) -> Iterator[str]:
+def _table(title: str, rows: list[dict[str, Any]], noun: str, style: Style) -> Iterator[str]:
     """Yield an empty line, a heading, and a line for each row with the bar of its share."""
     if not rows:
         return
     total = sum(row["sizeBytes"] for row in rows) or 1
     most = max(row["sizeBytes"] for row in rows) or 1
-    names = [name_of(row["key"]) for row in rows]
+    names = [one_line(row["title"]) for row in rows]
     sizes = [human.size(row["sizeBytes"]) for row in rows]
     shares = [percent(row["sizeBytes"] / total) for row in rows]
     counts = [human.count(row["count"], noun) for row in rows]
@@ -199,47 +194,28 @@ def _session(session: dict[str, Any], now: float, style: Style) -> str:
 def _agent_folders(found: list[dict[str, Any]], style: Style) -> Iterator[str]:
     """Yield a table of the agents' own folders, and sentences about what the agents delete."""
     rows = [
-        {"key": row["agent"], "count": row["fileCount"], "sizeBytes": row["sessionBytes"] + row["otherBytes"]}
+        {
+            "title": row["title"],
+            "count": row["fileCount"],
+            "sizeBytes": row["sessionBytes"] + row["otherBytes"],
+        }
         for row in sorted(found, key=lambda row: -row["sessionBytes"] - row["otherBytes"])
     ]
-    yield from _table("folders of agents", rows, _agent, "session file", style)
+    yield from _table("folders of agents", rows, "session file", style)
     columns = style.columns or _DEFAULT_COLUMNS
-    deleting = [row for row in found if row["deletion"] is not None]
-    for row in deleting:
+    for row in found:
+        if (deletion := row["deletion"]) is None:
+            continue
         yield ""
-        is_urgent = bool(row["deletion"]["missingCount"])
-        for line in wrap(_deletion(row), columns):
+        is_urgent = bool(deletion["missingCount"])
+        said = one_line(deletion["message"])
+        if is_urgent and not row["isFollowed"]:
+            said += f" To keep them: sessiond agents follow {row['agent']}"
+        for line in wrap(said, columns):
             yield style(line, "yellow") if is_urgent else line
-        yield from (style(line, "dim") for line in wrap(one_line(row["deletion"]["remark"]), columns))
-        for path in row["deletion"]["missing"][:_FEW]:
+        yield from (style(line, "dim") for line in wrap(one_line(deletion["remark"]), columns))
+        for path in deletion["missing"][:_FEW]:
             yield f"  {one_line(path)}"
-
-
-def _deletion(row: dict[str, Any]) -> str:
-    """Return a sentence about what an agent deletes, and whether it is here."""
-    name, rule = _agent(row["agent"]), row["deletion"]
-    ways = []
-    if (days := rule["maxAgeDays"]) is not None:
-        ways.append(f"session files that were not changed for {days:g} days")
-    if (count := rule["maxCount"]) is not None:
-        ways.append(f"all but the newest {count:,} of a project")
-    if not ways:
-        return f"{name} deletes no session files by itself."
-    source = "by default" if rule["settingsPath"] is None else f"as {one_line(rule['settingsPath'])} says"
-    due = f"{name} deletes {' and '.join(ways)}, {source}."
-    if not rule["dueCount"]:
-        return f"{due} None will go within a week."
-    due += f" Within a week: {human.count(rule['dueCount'], 'file')}, {human.size(rule['dueBytes'])}"
-    if not rule["missingCount"]:
-        return f"{due}. All of it is here."
-    follow = "" if row["isFollowed"] else f" To keep them: sessiond agents follow {row['agent']}"
-    return f"{due}; {rule['missingCount']:,} not here, or not completely.{follow}"
-
-
-def _agent(key: str) -> str:
-    from sessiond.agents import names
-
-    return one_line(names.title_of(key))
 
 
 def _folder(key: str) -> str:

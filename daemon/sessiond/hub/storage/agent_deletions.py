@@ -4,10 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from sessiond import human
 from sessiond.agents.deletion import DeletionRule
 from sessiond.hub.transfer.import_results import UNREMARKABLE
 from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
+from sessiond.session.tree.lines import valid_text
 
 SOON_DAYS: Final = 7
 """The days within which a deletion is soon."""
@@ -44,6 +46,35 @@ def not_here(files: Mapping[str, FileStatus], records: Mapping[str, SourceRecord
     """
     missing = [path for path, status in files.items() if not _is_here(records.get(path), status)]
     return sorted(missing, key=lambda path: (-files[path].size, path))
+
+
+def sentences(title: str, rule: DeletionRule, due: Mapping[str, FileStatus], missing_count: int) -> str:
+    """Return the rule of an agent, what will go soon, and whether it is here, in sentences.
+
+    Args:
+        title: The name of the agent for people.
+        rule: Its rule.
+        due: The files that it will soon delete, by path.
+        missing_count: The number of those of them that are not here whole.
+    """
+    ways = []
+    if rule.max_age_days is not None:
+        ways.append(f"session files that were not changed for {rule.max_age_days:g} days")
+    if rule.max_count is not None:
+        ways.append(f"all but the newest {rule.max_count:,} of a project")
+    if not ways:
+        return f"{title} deletes no session files by itself."
+    source = "by default" if rule.settings is None else f"as {valid_text(rule.settings)} says"
+    said = f"{title} deletes {' and '.join(ways)}, {source}."
+    if not due:
+        return f"{said} None will go within a week."
+    size = human.size(sum(status.size for status in due.values()))
+    said += f" Within a week: {human.count(len(due), 'file')}, {size}"
+    return (
+        f"{said}; {missing_count:,} not here, or not completely."
+        if missing_count
+        else f"{said}. All of it is here."
+    )
 
 
 def _is_here(record: SourceRecord | None, status: FileStatus) -> bool:

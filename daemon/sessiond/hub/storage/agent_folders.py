@@ -79,7 +79,7 @@ class AgentFolders:
             return
         self.found.append(
             t.AgentStorage(
-                agent=agent.name, is_followed=agent.name in self._followed,
+                agent=agent.name, title=agent.title, is_followed=agent.name in self._followed,
                 folders=[valid_text(folder) for folder in folders if os.path.isdir(folder)],  # noqa: PTH112 - texts
                 file_count=len(files), session_bytes=session_bytes, other_bytes=max(total - session_bytes, 0),
                 recent_bytes=recent, deletion=self._deletion(agent, files),
@@ -97,6 +97,7 @@ class AgentFolders:
             settings_path=None if rule.settings is None else valid_text(rule.settings), remark=rule.remark,
             due_count=len(due), due_bytes=sum(status.size for status in due.values()),
             missing_count=len(missing), missing=[valid_text(path) for path in missing[:MAX_MISSING]],
+            message=agent_deletions.sentences(agent.title, rule, due, len(missing)),
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sessiond.hub.storage.session_sizes import Shares
+from sessiond.hub.storage.session_sizes import Shares, shares_of_kinds
 from sessiond.paths import Locations
 from sessiond.store.files import paths
 
@@ -19,7 +19,7 @@ _KINDS: Final = {
 
 def sizes(locations: Locations) -> Shares:
     """Return the number and the size of all files by kind. Files that cannot be read are left out."""
-    found = Shares()
+    found = shares_of_kinds()
     tops = {os.path.realpath(folder) for folder in (locations.data, locations.state)}
     for top in tops:
         for entry in _entries(top):

@@ -2,16 +2,21 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from sessiond.agents import names
 from sessiond.hub import session_info
 from sessiond.hub.index import blob_uses
 from sessiond.protocol import types as t
 from sessiond.session.tree.origin import HERE
 from sessiond.store.files.paths import PACKED_SUFFIX
 
+_KINDS: Final = {
+    "packed": "packed sessions", "inPlace": "sessions in place", "originals": "agents' originals",
+}  # fmt: skip
+"""The kinds of data whose names are not the words for them."""
 _SUMS: Final = f"""
 SELECT agent, coalesce(project, files.cwd) AS folder, substr(updated, 1, 7) AS month, updated >= :recent AS is_recent,
     draft, substr(ref, 1, length(:own)) = :own AS is_own, substr(ref, -length(:packed)) = :packed AS is_packed,
@@ -27,8 +32,9 @@ WHERE draft IS NOT NULL ORDER BY files.size + coalesce(bytes, 0) DESC, id LIMIT 
 
 @dataclass(slots=True)
 class Shares:
-    """The number and the size of things by key."""
+    """The number and the size of things by key, and how the keys are called."""
 
+    title_of: Callable[[str], str] = str
     counts: Counter[str] = field(default_factory=Counter)
     sizes: Counter[str] = field(default_factory=Counter)
 
@@ -39,7 +45,12 @@ class Shares:
 
     def rows(self, keys: Iterable[str]) -> list[t.StorageShare]:
         """Return the shares of these keys in this order."""
-        return [t.StorageShare(key=key, count=self.counts[key], size_bytes=self.sizes[key]) for key in keys]
+        return [
+            t.StorageShare(
+                key=key, title=self.title_of(key), count=self.counts[key], size_bytes=self.sizes[key]
+            )
+            for key in keys
+        ]
 
     def largest(self, limit: int | None = None) -> list[t.StorageShare]:
         """Return the shares, the largest first."""
@@ -49,6 +60,11 @@ class Shares:
     def newest(self) -> list[t.StorageShare]:
         """Return the shares of months, the newest first."""
         return self.rows(sorted(self.sizes, reverse=True))
+
+
+def shares_of_kinds() -> Shares:
+    """Return empty shares of kinds of data."""
+    return Shares(lambda kind: _KINDS.get(kind, kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +97,7 @@ def read(connection: sqlite3.Connection, *, own: bytes, recent: str, limit: int)
         recent: The time since when a change is recent, as ISO 8601.
         limit: The most sessions to list.
     """
-    kinds, agents, projects, months = Shares(), Shares(), Shares(), Shares()
+    kinds, agents, projects, months = shares_of_kinds(), Shares(names.title_of), Shares(), Shares()
     recent_bytes = 0
     sums = connection.execute(_SUMS, {"recent": recent, "own": own, "packed": PACKED_SUFFIX.encode()})
     for agent, folder, month, is_recent, draft, is_own, is_packed, count, log_bytes, blob_bytes in sums:

@@ -23,6 +23,7 @@ class StorageShare(Wire, frozen=True):
     """The part of the space that has one key."""
 
     key: str  # a kind, an agent (`sessiond` for none), the folder of a project, or a month as `2026-11`
+    title: str  # the kind or the agent in words; else the key
     count: int  # the number of its sessions; of a kind: of its files
     size_bytes: int  # their size
 
@@ -75,12 +76,14 @@ class AgentDeletion(Wire, frozen=True):
     due_bytes: int  # their size
     missing_count: int  # those of them that are not here whole
     missing: list[str]  # their paths: the 10 largest
+    message: str  # all of this in sentences
 
 
 class AgentStorage(Wire, frozen=True):
     """The folders of one agent."""
 
     agent: str  # the name of the agent
+    title: str  # its name for people
     is_followed: bool  # whether its sessions are read as it writes them
     folders: list[str]  # the absolute paths of its folders
     file_count: int  # the number of its session files, or of the sessions in its databases

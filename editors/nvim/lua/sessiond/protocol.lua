@@ -1792,6 +1792,7 @@
 ---The part of the space that has one key.
 ---@class (exact) sessiond.StorageShare
 ---@field key string A kind, an agent (`sessiond` for none), the folder of a project, or a month as `2026-11`.
+---@field title string The kind or the agent in words; else the key.
 ---@field count integer The number of its sessions; of a kind: of its files.
 ---@field sizeBytes integer Their size.
 
@@ -1818,6 +1819,7 @@
 ---The folders of one agent.
 ---@class (exact) sessiond.AgentStorage
 ---@field agent string The name of the agent.
+---@field title string Its name for people.
 ---@field isFollowed boolean Whether its sessions are read as it writes them.
 ---@field folders string[] The absolute paths of its folders.
 ---@field fileCount integer The number of its session files, or of the sessions in its databases.
@@ -1836,6 +1838,7 @@
 ---@field dueBytes integer Their size.
 ---@field missingCount integer Those of them that are not here whole.
 ---@field missing string[] Their paths: the 10 largest.
+---@field message string All of this in sentences.
 
 ---Move old session files of an agent to sessiond, compressed, to free the space that they take.
 ---
