@@ -7,10 +7,11 @@ import { exportCommands } from "./commands/exporting.ts";
 import { resumeCommands } from "./commands/resuming.ts";
 import { sessionCommands } from "./commands/sessions.ts";
 import { viewCommands } from "./commands/viewing.ts";
-import type { Views } from "./commands/target.ts";
+import type { Command, Views } from "./commands/target.ts";
 import { Current } from "./current.ts";
 import type { Daemon } from "./daemon/daemon.ts";
 import { Preview } from "./preview.ts";
+import { StorageReport } from "./storageReport.ts";
 import { attempt } from "./userMessages.ts";
 import { Transcripts } from "./transcript/transcripts.ts";
 import { BoardView } from "./views/boardView.ts";
@@ -24,7 +25,9 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
   const sessions = new SessionsView(daemon, current);
   const transcripts = new Transcripts(daemon, current, tree, extension);
   const views: Views = { daemon, current, tree, sessions, transcripts };
-  const commands = {
+  const storage = new StorageReport(daemon);
+  const commands: Record<string, Command> = {
+    "sessiond.showStorage": () => storage.show(),
     ...viewCommands(views),
     ...agentCommands(views),
     ...sessionCommands(views),
@@ -44,6 +47,7 @@ export function registerViews(daemon: Daemon, memory: vscode.Memento, extension:
     new BoardView(daemon),
     new Preview(daemon),
     transcripts,
+    storage,
     ...registered,
   );
 }

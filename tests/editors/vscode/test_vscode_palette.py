@@ -20,7 +20,7 @@ ALWAYS = {
 }  # fmt: skip
 ATTACHED = ALWAYS | {
     "Continue Session", "Filter Sessions…", "Follow Agents…", "New Session…", "Open Session…", "Refresh Sessions",
-    "Search Sessions…", "Show Automated Sessions", "Show Trash…", "Stop Daemon",
+    "Search Sessions…", "Show Automated Sessions", "Show Storage", "Show Trash…", "Stop Daemon",
 }  # fmt: skip
 ON_A_SESSION = ATTACHED | {
     "Copy Session Id", "Copy Session Path", "Delete Session", "Do Not Follow the Leaf", "Export Session…",

@@ -1,4 +1,5 @@
----The buffers whose names begin with sessiond://: trees, entries, contexts, lists of sessions, and new messages.
+---The buffers whose names begin with sessiond://: trees, entries, contexts, lists of sessions, the report on storage, and
+---new messages.
 ---
 ---Their text comes from people, models and tools. Modelines are off, and no part of it is run.
 local M = {}
@@ -205,6 +206,9 @@ function M.read(buffer, name)
   local id, rest = name:match('^sessiond://session/([^/]+)/(.+)$')
   if list then
     require('sessiond.sessions.buffer').attach(buffer, list)
+    return
+  elseif name == 'sessiond://storage' then
+    require('sessiond.storage').attach(buffer)
     return
   elseif not id then
     show(buffer, {

@@ -420,6 +420,13 @@ M.SUBCOMMANDS = {
     end,
     complete = trashed_ids,
   },
+  storage = {
+    takes = '',
+    description = 'Show the space that sessions take, and what agents will delete',
+    run = function(given)
+      require('sessiond.storage').open(given.mods)
+    end,
+  },
   log = {
     takes = '',
     description = 'Show the log of the daemon (!: of the plugin)',

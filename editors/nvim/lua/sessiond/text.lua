@@ -146,6 +146,23 @@ function M.seconds(timestamp)
   return ((days * 24 + tonumber(hour)) * 60 + tonumber(minute)) * 60 + tonumber(second)
 end
 
+---Return bytes with a decimal unit, such as `1.4 MB`.
+---@param bytes integer
+---@return string
+function M.size(bytes)
+  if bytes < 1000 then
+    return ('%d B'):format(bytes)
+  end
+  local amount = bytes
+  for _, unit in ipairs({ 'kB', 'MB', 'GB' }) do
+    amount = amount / 1000
+    if amount < 999.5 then
+      return (amount < 9.95 and '%.1f %s' or '%.0f %s'):format(amount, unit)
+    end
+  end
+  return ('%.1f TB'):format(amount / 1000)
+end
+
 local STEPS = { { 60, 's' }, { 60, 'm' }, { 24, 'h' }, { 30, 'd' }, { 12, 'mo' }, { math.huge, 'y' } }
 
 ---Return the age of a timestamp, such as `5m`.

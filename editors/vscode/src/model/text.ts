@@ -103,6 +103,21 @@ export function count(amount: number, one: string, many = `${one}s`): string {
   return `${amount} ${amount === 1 ? one : many}`;
 }
 
+/** Bytes with a decimal unit: `812 B`, `1.4 MB`. */
+export function size(bytes: number): string {
+  if (bytes < 1000) {
+    return `${bytes} B`;
+  }
+  let amount = bytes;
+  for (const unit of ["kB", "MB", "GB"]) {
+    amount /= 1000;
+    if (amount < 999.5) {
+      return `${amount.toFixed(amount < 9.95 ? 1 : 0)} ${unit}`;
+    }
+  }
+  return `${(amount / 1000).toFixed(1)} TB`;
+}
+
 /** An age of `ago` in a sentence: "2h ago"; "now" and "" stay. */
 export function agePhrase(age: string): string {
   return age === "" || age === "now" ? age : `${age} ago`;
