@@ -104,7 +104,9 @@ class Hub:
         self.sessions.log_moved = self._log_moved
         self.disk_space = DiskSpaceMonitor(files)
         self.forgotten = ForgottenSessions(forgotten_path)
-        self.deletion = Deletion(self.sessions, trash, files, memory, self.commands, self.forgotten)
+        self.deletion = Deletion(
+            self.sessions, trash, files, memory, self.commands, self.forgotten, self.index
+        )
         self.sync = Synchronization(files, trash, self.sessions, sync_path, self.forgotten)
         self.trash_requests = TrashRequests(
             self.sessions, trash, self.index, memory, self.commands, self.sync.purging, self.sync.restored,

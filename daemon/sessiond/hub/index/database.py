@@ -17,7 +17,7 @@ from sessiond.hub.index.seal import Verification, remove_seal, write_seal
 
 log = logging.getLogger(__name__)
 
-VERSION: Final = 18
+VERSION: Final = 19
 """Incremented with every change of the tables or of their content. A file with another version is rebuilt."""
 _APPLICATION_ID: Final = 0x5E551D
 _FILE_SUFFIXES: Final = ("", "-wal", "-shm", "-journal", "-seal")
@@ -81,6 +81,7 @@ CREATE TABLE entries(
     target_id TEXT
 );
 CREATE INDEX entries_file ON entries(file);
+CREATE TABLE erasures(id INTEGER PRIMARY KEY);  -- a row for each request to erase what was removed (`erasure`)
 """
 
 
@@ -192,6 +193,16 @@ class Database:
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
+
+    def write_anew(self) -> None:
+        """Write the whole file anew, so that neither it nor its WAL has bytes of deleted rows.
+
+        Raises `sqlite3.OperationalError` if the disk has no space for a copy of the file, or another program reads it.
+        """
+        self.verify()
+        self.connection.execute("VACUUM")
+        if self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            raise sqlite3.OperationalError("another program reads it")
 
     def _open_existing(self) -> None:
         if not os.path.lexists(self._path):

@@ -142,6 +142,14 @@ class Index:
         ]
         return t.SearchResult(hits=hits, next_cursor=found.next_cursor, unsearched=unsearched)
 
+    async def erase_removed(self) -> None:
+        """Have the file of the index cleared of all texts that were or are being removed, soon and also after a kill.
+
+        Raises `StorageFailed`.
+        """
+        await self._thread.ask(lambda index: index.erasure.request())
+        self.updater.wake_up()
+
     async def ask_indexed(
         self, question: "Callable[[Worker], T]", wait_ms: int
     ) -> "tuple[T, t.UnsearchedTexts, Mapping[str, LiveSession]]":

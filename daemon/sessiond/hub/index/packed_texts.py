@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 
 import zstandard
 
+from sessiond.session.tree.steps import Steps
+
 TABLES: Final = """
 CREATE TABLE packed(
     first INTEGER PRIMARY KEY,       -- the number of the entry of its first text; the other texts follow
@@ -41,6 +43,8 @@ _SAMPLED_BYTES: Final = 8_000
 """Limit of the bytes of one text in a sample."""
 _SAMPLES_PER_BYTE: Final = 8
 """A dictionary is at most this fraction of the texts on which it is trained."""
+_PACKED_AGAIN: Final = 16
+"""The blocks that are packed again in one step, in some milliseconds."""
 _SEGMENT: Final = 1_024
 _MATCH: Final = 8
 """`k` and `d` of the training. Without them Zstandard tries several, which takes four times as long and gains 1 %."""
@@ -123,15 +127,57 @@ class PackedTexts:
             self._train_at = FIRST_TRAINING if trained is None else trained * _NEXT_TRAINING
         if entries < self._train_at:
             return
+        if self._train(entries):
+            self._train_at = entries * _NEXT_TRAINING
+        else:
+            self._train_at = 2 * entries
+
+    def pack_again(self) -> Steps[None]:
+        """Pack all texts with a dictionary that is trained on them, and delete those that were trained on others.
+
+        Texts may be added and removed between the steps. Must not be in a transaction.
+        """
+        self._used.clear()
+        before = self._newest_dictionary()[0]
+        entries = self._connection.execute("SELECT coalesce(max(id), 0) FROM entries").fetchone()[0]
+        if before and not (entries >= FIRST_TRAINING and self._train(entries)):
+            self._packer = 0, zstandard.ZstdCompressor(level=_LEVEL, write_dict_id=False)
+        yield
+        last = 0
+        while True:
+            number, packer = self._newest_dictionary()
+            old = self._connection.execute(
+                "SELECT first FROM packed WHERE first >= ? AND dictionary BETWEEN 1 AND ? ORDER BY first LIMIT ?",
+                (last, before, _PACKED_AGAIN),
+            ).fetchall()
+            blocks = [
+                block for (first,) in old if (block := self._last_block("first = ?", first)) is not None
+            ]
+            if not old:
+                break
+            self._connection.execute("BEGIN")
+            with self._connection:
+                self._connection.executemany(
+                    "UPDATE packed SET dictionary = ?, data = ? WHERE first = ?",
+                    [(number, packer.compress(b"\n".join(block.texts)), block.first) for block in blocks],
+                )
+            last = old[-1][0]
+            yield
+        self._connection.execute("DELETE FROM dictionaries WHERE id <= ?", (before,))
+        self._train_at = None
+        self._unpackers = {0: self._unpackers[0]}
+
+    def _train(self, entries: int) -> bool:
+        """Train a dictionary, the newest one then. Returns False if there are too few texts, or too different ones."""
         samples = self._samples(entries)
         size = min(_DICTIONARY_BYTES, sum(map(len, samples)) // _SAMPLES_PER_BYTE)
         try:
             trained = zstandard.train_dictionary(size, samples, k=_SEGMENT, d=_MATCH).as_bytes()
-        except (zstandard.ZstdError, ValueError):  # too few texts, or texts that have nothing in common
-            self._train_at = 2 * entries
-            return
+        except (zstandard.ZstdError, ValueError):
+            return False
         self._connection.execute("INSERT INTO dictionaries(entries, data) VALUES(?, ?)", (entries, trained))
-        self._packer, self._train_at = None, entries * _NEXT_TRAINING
+        self._packer = None
+        return True
 
     def _samples(self, entries: int) -> list[bytes | bytearray | memoryview]:
         """Return beginnings of texts from all parts of the index."""

@@ -22,6 +22,8 @@ STEM_TOKENIZER: Final = f"porter {TOKENIZER}"
 _HAS_TRIGRAMS: Final = sqlite3.sqlite_version_info >= (3, 34)
 """Older versions of SQLite do not have the tokenizer. With these, recall finds names by their words only."""
 
+NAMES: Final = ("words", "stems", "names")
+"""The names of the tables."""
 TABLES: Final = f"""
 CREATE VIRTUAL TABLE words USING fts5(text, content='', detail=none, columnsize=0, tokenize="{TOKENIZER}");
 CREATE VIRTUAL TABLE stems USING fts5(text, content='', detail=none, columnsize=0, tokenize="{STEM_TOKENIZER}");

@@ -139,7 +139,7 @@ class IndexUpdater:
         indexed_at = time.monotonic()
         while True:
             work = _BackgroundWork()
-            if not await self._step():
+            if not await self._step() and not await self._thread.ask(lambda index: index.erasure.step()):
                 return
             self._on_change()
             await work.rest(gives_way=self._is_importing())

@@ -14,6 +14,7 @@ import msgspec
 from sessiond.hub.database_file import refusal
 from sessiond.hub.errors import HubError
 from sessiond.hub.index.database import Database
+from sessiond.hub.index.erasure import Erasure
 from sessiond.hub.index.files import FileTable
 from sessiond.hub.index.projects import ProjectTable
 from sessiond.hub.index.text_indexer import TextIndexer
@@ -41,6 +42,7 @@ class Worker:
         self.database = Database(path)
         self.files = FileTable(store, self.database)
         self.texts = TextIndexer(store, self.database, self.files)
+        self.erasure = Erasure(self.database)
         self._projects = ProjectTable()
 
     def ask(self, question: "Callable[[Worker], T]") -> T:
@@ -99,5 +101,6 @@ class Worker:
 
     def _rebuild(self) -> None:
         self.texts.discard()
+        self.erasure.discard()
         self.database.delete()
         self._begin()

@@ -8,6 +8,7 @@ from sessiond.hub import clock
 from sessiond.hub.caller import Caller
 from sessiond.hub.errors import IncompatibleParams, SessionTrashed
 from sessiond.hub.idempotency.commands import Commands, refuse_reused
+from sessiond.hub.index.index import Index
 from sessiond.hub.retention import trash_results
 from sessiond.hub.retention.forgotten import ForgottenSessions, Tombstone
 from sessiond.hub.session.description import info_of
@@ -33,7 +34,7 @@ class Deletion:
 
     def __init__(
         self, opened: OpenSessions, trash: Trash, files: Store, memory: Store, commands: Commands,
-        forgotten: ForgottenSessions,
+        forgotten: ForgottenSessions, index: Index,
     ) -> None:  # fmt: skip
         self._open = opened
         self._trash = trash
@@ -41,6 +42,7 @@ class Deletion:
         self._memory = memory
         self._commands = commands
         self._forgotten = forgotten
+        self._index = index
         commands.settle_with(m.DELETE, self._settle)
 
     async def delete_named(self, params: t.DeleteParams, caller: Caller) -> t.DeleteResult:
@@ -57,9 +59,12 @@ class Deletion:
                 live = await self._open.named(params.session_id, params.path)
                 if params.forget:  # before the deletion, so that nothing brings it back in between
                     await asyncio.to_thread(self._forgotten.put, _forgotten(live))
+                    await self._index.erase_removed()
                 gone = await self.delete(
                     live, by_path=by_path, note=params.note, by=caller.client_id, command=command
                 )
+                if params.forget:  # an erasure that began before the session was removed has not erased it
+                    await self._index.erase_removed()
             except SessionTrashed as before:
                 known = await self._deleted_before(before)
                 if known is None:
@@ -67,6 +72,7 @@ class Deletion:
                 if params.forget:
                     gone_session = Tombstone(known.session_id, clock.timestamp())
                     await asyncio.to_thread(self._forgotten.put, gone_session)
+                    await self._index.erase_removed()
                 return known
             origin = caller.origin(params.command_id)
             caller.announce(m.DELETED, trash_results.deleted_note(gone, params.note or None, origin))
