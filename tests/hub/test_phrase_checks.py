@@ -13,6 +13,7 @@ from sessiond.session.content import search_words
 WORDS = (
     "garnet", "Garnets", "opal", "to", "be", "not", "retry_budget", "retryBudget", "naïve", "ÉTÉ", "e\u0301t",
     "数据", "库", "の", "데이터", "привет", "v2", "\U0001e900", "🎉", "→", "ß", "K", "x²",
+    "Ελλάδα", "Йод", "œuvre", "İz", "×", "«", "ǆ",
 )  # fmt: skip
 TEXT = st.lists(st.sampled_from((*WORDS, " ", ", ", "_", "\u200b", "\u0301")), max_size=14).map("".join)
 PART = st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join)

@@ -1,13 +1,15 @@
 """Checks phrases in the texts of entries, since the index knows which words an entry has, and not where.
 
 The words of a phrase are those that SQLite's tokenizer finds. In a text of well-known characters a regular expression
-finds the same; any other text is given to SQLite.
+finds the same, after letters with accents are replaced by what the tokenizer makes of them; any other text is given to
+SQLite.
 """
 
 import re
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
+from functools import cache
 from typing import Final
 
 from sessiond.session.content.search_words import JOINT, Phrase
@@ -24,7 +26,8 @@ SIGNS: Final = (
 """Characters beyond ASCII that separate words for the tokenizer."""
 _FREQUENT_SIGNS: Final = "→—–…’‘“”•│─├✓"
 """Those of `SIGNS` that many texts have. To replace them takes a tenth of the time of a search for other characters."""
-_OTHER: Final = re.compile(f"[^\\x00-\\x7f{LETTERS}{SIGNS}]")
+FOLDED: Final = range(0x80, 0x530)
+"""The Latin, Greek and Cyrillic characters that are replaced by what the tokenizer makes of them."""
 
 
 class PhraseChecks:
@@ -50,7 +53,7 @@ class PhraseChecks:
         self._whole = " AND ".join(_string(phrase.words, prefix=phrase.prefix) for phrase, _ in checked)
         self._patterns, self._ascii_patterns = (
             [_pattern(found, letters, prefix=phrase.prefix) for phrase, found in checked]
-            for letters in (LETTERS, _ASCII_LETTERS)
+            for letters in (LETTERS + _folded_letters(), _ASCII_LETTERS)
         )
 
     @property
@@ -67,13 +70,10 @@ class PhraseChecks:
         found: set[int] = set()
         others: list[tuple[int, str]] = []
         for number, whole in texts:
-            text = whole
-            if not text.isascii():
-                for sign in _FREQUENT_SIGNS:
-                    text = text.replace(sign, " ")
+            text = whole if whole.isascii() else _without_signs(whole)
             if text.isascii():
                 patterns = self._ascii_patterns
-            elif _OTHER.search(text) is None:
+            elif _others().search(text := _folded(text)) is None:
                 patterns = self._patterns
             else:
                 others.append((number, text))
@@ -87,6 +87,50 @@ class PhraseChecks:
                 sql = "SELECT rowid FROM texts WHERE texts MATCH ?"
                 found.update(number for (number,) in connection.execute(sql, (self._whole,)))
         return found
+
+
+def _without_signs(text: str) -> str:
+    for sign in _FREQUENT_SIGNS:
+        text = text.replace(sign, " ")
+    return text
+
+
+def _folded(text: str) -> str:
+    """Return a text with what the tokenizer makes of each of the characters that are `FOLDED`."""
+    folds = _folds()
+    for character in set(text):
+        if character in folds:
+            text = text.replace(character, folds[character])
+    return text
+
+
+@cache
+def _folds() -> dict[str, str]:
+    """Return what the tokenizer makes of each of the characters that are `FOLDED`.
+
+    That is a letter, a blank for a character that separates words, and nothing for a mark that it leaves out.
+    """
+    found: dict[str, str] = {}
+    with closing(_table()) as connection:
+        connection.executemany(
+            "INSERT INTO texts(rowid, text) VALUES(?, ?)", [(code, f"a{chr(code)}a") for code in FOLDED]
+        )
+        connection.execute("CREATE VIRTUAL TABLE tokens USING fts5vocab(texts, 'instance')")
+        for code, term in connection.execute("SELECT doc, term FROM tokens"):
+            found[chr(code)] = " " if term == "a" else term[1:-1]
+    return found
+
+
+@cache
+def _folded_letters() -> str:
+    """Return the letters beyond ASCII that `_folds` returns, for a class of characters."""
+    return "".join(sorted({letter for letter in _folds().values() if not letter.isascii()}))
+
+
+@cache
+def _others() -> re.Pattern[str]:
+    """Return the expression for a character that only SQLite knows."""
+    return re.compile(f"[^\\x00-\\x7f{LETTERS}{SIGNS}{_folded_letters()}]")
 
 
 def _query(words: Sequence[str], *, prefix: bool) -> str:

@@ -1,8 +1,8 @@
 """Full-text search in the index.
 
 Matches are ranked within windows: first the newest 400 matching entries of the index, then, for the following pages,
-the 400 before them, and so on. So a common word costs as much as a rare one. A phrase costs more the more entries have
-all of its words, up to these 400 matches.
+the 400 before them, and so on. So a common word costs as much as a rare one. A window of a query with phrases has 100
+matches, since each of them is checked in its text: such a query costs more the more entries have all of its words.
 """
 
 import base64
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 400
 """The number of matching entries that are ranked together."""
+PHRASE_WINDOW: Final = 100
+"""The same number if the query has phrases that must be checked in the texts."""
 _SLICE_SECONDS: Final = 0.02
 """The time after which other questions get their turn."""
 _HALF_LIFE_MS: Final = 30 * 86_400_000.0
@@ -129,7 +131,7 @@ def _search(
         selected += left[:space]
         if len(left) > space:
             next_page = _Cursor(query_hash, at.now, at.below, *left[space - 1])
-        elif len(window) == WINDOW:
+        elif len(window) == _size(checks):
             next_page = _Cursor(query_hash, at.now, window[-1].entry, 0.0, 0)
         else:
             next_page = None
@@ -161,14 +163,16 @@ def _window(
     sql, values = _filters(database.connection, params, file)
     found: list[_Match] = []
     below: int | None = cursor.below
-    while below is not None and len(found) < WINDOW:
+    size = limit = _size(checks)
+    while below is not None and len(found) < size:
         rows = database.connection.execute(
             "SELECT words.rowid, entries.at, entries.role, entries.type FROM words"
             " JOIN entries ON entries.id = words.rowid"
-            f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT {WINDOW}",
-            [checks.match, below, *values],
+            f" WHERE words MATCH ? AND words.rowid < ?{sql} ORDER BY words.rowid DESC LIMIT ?",
+            [checks.match, below, *values, limit],
         ).fetchall()
-        below = rows[-1][0] if len(rows) == WINDOW else None
+        below = rows[-1][0] if len(rows) == limit else None
+        limit = min(2 * limit, WINDOW)
         texts = database.texts
         matching = (
             checks.matching((row[0], texts.text(row[0])) for row in rows) if checks.are_needed else None
@@ -179,7 +183,12 @@ def _window(
             if matching is None or entry in matching
         ]
         yield
-    return found[:WINDOW]
+    return found[:size]
+
+
+def _size(checks: PhraseChecks) -> int:
+    """Return the number of matching entries in a window."""
+    return PHRASE_WINDOW if checks.are_needed else WINDOW
 
 
 def _counted(text: str, phrases: Sequence[str]) -> tuple[int, tuple[int, ...]]:
