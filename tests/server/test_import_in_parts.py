@@ -170,6 +170,21 @@ def test_a_damaged_compressed_rollout_is_refused(tmp_path: Path) -> None:
     assert refusals[0] == refusals[1]
 
 
+@pytest.mark.parametrize("name", ["endless.jsonl", "endless.jsonl.zst"])
+async def test_a_file_of_a_terabyte_without_a_line_is_refused_before_it_is_read(
+    name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.write(zstandard.compress(b"{") if path.suffix == ".zst" else b"{")
+        file.truncate(1 << 40)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        imported = await peer.call("session/import", path=str(path))
+        assert imported["sessions"] == []
+        assert [skipped["path"] for skipped in imported["skipped"]] == [str(path)]
+
+
 def test_texts_and_images_of_a_session_become_the_same_blobs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,7 @@ SUFFIX: Final = ".zst"
 _CHUNK: Final = 1 << 20
 _MAX_WINDOW: Final = 128 << 20
 """Bytes of memory that a frame may claim. The program `zstd` has the same limit by default."""
-
+TOO_LARGE: Final = "its content has more than {limit:,} bytes, which is what fits here now"
 _CUT: Final = "its compressed data ends in the middle of a line"
 
 
@@ -71,7 +71,7 @@ def chunks(file: BinaryIO, limit: int | None) -> Iterator[bytes]:
         while chunk := reader.read(_CHUNK):
             size += len(chunk)
             if limit is not None and size > limit:
-                raise BadFrame(f"its content has more than {limit:,} bytes, which is what fits here now")
+                raise BadFrame(TOO_LARGE.format(limit=limit))
             yield chunk
     except zstandard.ZstdError as error:
         raise BadFrame(f"a compressed frame is damaged: {error}") from None

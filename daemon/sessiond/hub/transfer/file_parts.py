@@ -63,12 +63,11 @@ class FileSource(Source):
         return first if isinstance(first, bytes) else self._shortened(first)
 
     def first_lines(self, count: int, limit: int) -> bytes:
-        """Return the first lines, at least `count` if they have at most `limit` bytes."""
-        found, lines, size = list[bytes](), 0, 0
-        for block in self._blocks(0):
-            size += len(block) if isinstance(block, bytes) else block.size
-            if size > limit:
-                break
+        """Return the first lines, at least `count` if they have at most `limit` bytes. Nothing behind these is read."""
+        found, lines, end = list[bytes](), 0, min(self.size, limit)
+        for block in self._blocks(0, end):
+            if isinstance(block, Region) and block.end == end < self.size:
+                break  # it is longer
             found += [block] if isinstance(block, bytes) else [*block.chunks(), b"\n"]
             lines += block.count(b"\n") if isinstance(block, bytes) else 1
             if lines >= count:
@@ -120,11 +119,12 @@ class FileSource(Source):
     def _read_at(self, offset: int, size: int) -> bytes:
         return os.pread(self.descriptor, max(0, min(size, self.size - offset)), offset)
 
-    def _blocks(self, start: int) -> Iterator[bytes | Region]:
-        """Yield whole lines with their newlines, or the place of a long line without its newline."""
+    def _blocks(self, start: int, stop: int | None = None) -> Iterator[bytes | Region]:
+        """Yield the lines up to `stop`: whole ones with newlines, or the place of a long one without its newline."""
+        stop = self.size if stop is None else stop
         position = begin = start
         pending: list[bytes] = []
-        while chunk := self._read_at(position, PART_BYTES):
+        while chunk := self._read_at(position, min(PART_BYTES, stop - position)):
             first, last = chunk.find(b"\n"), chunk.rfind(b"\n") + 1
             end = position + (first if last else len(chunk))
             if end - begin <= taken_texts.LONG_TEXT:

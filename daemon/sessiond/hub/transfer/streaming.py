@@ -190,14 +190,17 @@ def _opened(path: str, spool: Spool, opened: contextlib.ExitStack) -> _SourceFil
         growing = foreign_files.is_growing(status)
         lines = FileSource(name, b"", modified, growing, descriptor=file.fileno(), size=status.size)
         return _SourceFile(file, status, now_ns, lines)
+    free = free_bytes(Path(spool.folder))
+    limit = None if free is None else free // _FREE_SHARE
+    if limit is not None and status.size > limit:
+        raise NotImported(compressed.TOO_LARGE.format(limit=limit))
     digests = Digests()
     while block := file.read(CHUNK):
         digests.update(block)
     file.seek(0)
     content = opened.enter_context(spool.unnamed())
-    free = free_bytes(Path(spool.folder))
     try:
-        compressed.decompress(file, content, None if free is None else free // _FREE_SHARE)
+        compressed.decompress(file, content, limit)
     except compressed.BadFrame as damage:
         refusal = NotImported(str(damage))
         nothing = FileSource(name, b"", modified)
