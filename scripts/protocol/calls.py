@@ -52,6 +52,7 @@ TOPICS = (
             Call("USAGE_REPORT", "usage_report"),
             Call("STORAGE_REPORT", "storage_report"),
             Call("STORAGE_AGENTS", "storage_of_agents"),
+            Call("STORAGE_ARCHIVE", "archive_storage"),
             Call("STORAGE_RECLAIM", "reclaim_storage", ("agent",)),
             Call("STORAGE_GIVE_BACK", "give_back_storage", ("agent",)),
             Call("INFO", "info", ("session_id",)),

@@ -125,6 +125,18 @@ def test_the_folders_of_agents_are_measured_and_their_deletions_are_told(
     assert [row["agent"] for row in found["agentFolders"]] == ["claude-code"]
 
 
+def test_archive_packs_unused_sessions_and_says_what_that_saves(tmp_path: Path) -> None:
+    with a_shell(tmp_path) as shell:
+        session = shell("new", "--cwd", "/work/atlas").lines[0]
+        shell("append", session, "--user", "go on")
+        shell("append", session, "--assistant", "x" * 100_000)
+        shell("stop")  # which closes it
+        assert shell("storage", "archive").lines == ["0 sessions packed: 0 B into 0 B"]
+        assert shell("storage", "archive", "--days", "0").lines[0].startswith("1 session packed: 10")
+        assert "packed sessions" in "\n".join(report(shell))
+        assert shell("storage", "archive", "--json").json["sessionCount"] == 0
+
+
 def test_reclaim_asks_and_changes_nothing_without_yes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +167,8 @@ def test_reclaim_asks_and_changes_nothing_without_yes(
         ("--undo",),
         ("--days", "3"),
         ("reclaim",),
+        ("archive", "claude"),
+        ("archive", "--yes"),
         ("other", "claude"),
         ("reclaim", "claude", "--undo", "--days", "3"),
     ],

@@ -11,6 +11,7 @@ import pytest
 import pyzstd
 
 from sessiond.config import Config, RetentionConfig, RootsConfig
+from sessiond.hub.transfer.exchange import Exchange
 from sessiond.server import server
 from support.daemons import Peer, Running, assistant, refusal, running, user
 from support.patience import BOUND
@@ -179,6 +180,49 @@ async def test_a_recently_used_session_is_not_packed(tmp_path: Path, cwd: str) -
         assert totals.session_count == 0
         assert path.exists()
         assert (await daemon.inside.hub.packing.pack_unused(0.0)).session_count == 1
+
+
+async def test_a_request_packs_unused_sessions_at_once_and_reports_totals_and_progress(
+    tmp_path: Path, cwd: str
+) -> None:
+    async with running(tmp_path, config=NEVER) as daemon:
+        peer = await daemon.attach()
+        closed, opened = [await a_session(peer, cwd, name) for name in ("session-one", "session-two")]
+    size = closed.stat().st_size
+    async with running(tmp_path, config=NEVER) as daemon:
+        peer = await daemon.attach()
+        await peer.call("session/open", sessionId="session-two")
+        assert (await peer.call("storage/archive"))["sessionCount"] == 0
+        found = await peer.call("storage/archive", unusedDays=0, workDoneToken="packing")
+        assert found == {
+            "sessionCount": 1,
+            "sizeBytes": size,
+            "packedBytes": packed_name(closed).stat().st_size,
+            "failedCount": 0,
+        }
+        assert opened.exists()
+        steps = [note["value"] for note in peer.told("$/progress") if note["token"] == "packing"]
+    assert [step["kind"] for step in steps] == ["begin", "report", "end"]
+    assert steps[1]["message"] == "0 of 1 sessions"
+
+
+async def test_a_request_to_pack_does_not_wait_for_the_pauses_of_the_background(
+    tmp_path: Path, cwd: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asyncio.Event()
+
+    def is_importing(_exchange: Exchange) -> bool:
+        asked.set()
+        return True
+
+    async with running(tmp_path, config=NEVER) as daemon:
+        path = await a_session(await daemon.attach(), cwd)
+    monkeypatch.setattr(Exchange, "is_importing", property(is_importing))
+    async with running(tmp_path, config=AT_ONCE) as daemon:
+        peer = await daemon.attach()
+        await asyncio.wait_for(asked.wait(), BOUND)
+        assert (await peer.call("storage/archive", unusedDays=0))["sessionCount"] == 1
+        assert packed_name(path).exists()
 
 
 async def test_a_damaged_packed_session_shows_its_other_lines(tmp_path: Path, cwd: str) -> None:

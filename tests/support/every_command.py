@@ -11,7 +11,7 @@ COMMANDS = (  # {…} are ids: two sessions, a question and an answer of the fir
     "state {session}", "state {session} --decide it", "state {session} --begin-task", "export {session}",
     "export {session} -o out.md", "import {file}", "bundle some.sessiond {session}", "top",
     "import some.sessiond", "backup all.sessiond", "restore ./all.sessiond", "resume {session} --in codex",
-    "storage", "verify", "unpack {session}", "blobs", "blobs collect", "cleanup --keep 100", "trash",
+    "storage", "storage archive", "verify", "unpack {session}", "blobs", "blobs collect", "cleanup --keep 100", "trash",
     "delete {other}", "restore {other}", "delete {other}", "purge {other}", "forget --list", "status", "clients",
     "doctor",
     "agents", "setup --no-hooks --no-shell", "install-service --print", "uninstall-service --print", "restart", "stop",

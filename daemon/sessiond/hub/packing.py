@@ -1,4 +1,4 @@
-"""Packs the files of sessions that nobody has used for a while, in the background or on request.
+"""Packs the files of sessions that nobody has used for a while, in the background or for `storage/archive`.
 
 How a file is packed and read is the matter of the store (`store.files.packing`). This module chooses the sessions.
 """
@@ -6,10 +6,12 @@ How a file is packed and read is the matter of the store (`store.files.packing`)
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from sessiond.hub.errors import IncompatibleParams
+from sessiond.hub.execution.progress import ReportPercentage
 from sessiond.hub.session.live import LiveSession
 from sessiond.hub.session.registry import OpenSessions
 from sessiond.protocol import types as t
@@ -27,6 +29,7 @@ _BUSY_SECONDS: Final = 10.0
 """Interval of the checks whether other work has ended."""
 _IDLE_SHARE: Final = 0.1
 """The share of the time in which the background work runs."""
+_DAY_SECONDS: Final = 86_400.0
 _MAX_FAILED: Final = 20
 """After this many refusals of the disk, the rest waits for the next time."""
 
@@ -78,37 +81,50 @@ class Packing:
         ]
         return sorted(found, key=lambda stored: stored.modified_ns)
 
+    async def archive(
+        self, params: t.StorageArchiveParams, report: ReportPercentage
+    ) -> t.StorageArchiveResult:
+        """Pack unused sessions at once. `report` receives progress.
+
+        Raises:
+            IncompatibleParams: The sessions of this store are not in files.
+            StorageFailed: The store cannot be listed.
+        """
+        if not self._files.local:
+            raise IncompatibleParams("the sessions of this store are not in files")
+        totals = await self.pack_unused(params.unused_days * _DAY_SECONDS, report=report)
+        return t.StorageArchiveResult(
+            session_count=totals.session_count, size_bytes=totals.size_bytes,
+            packed_bytes=totals.packed_bytes, failed_count=totals.failed_count,
+        )  # fmt: skip
+
     async def pack_unused(
-        self, unused_seconds: float, *, in_background: bool = False, only: Collection[str] | None = None
+        self, unused_seconds: float, *, in_background: bool = False, report: ReportPercentage | None = None
     ) -> PackedTotals:
         """Pack the sessions that were neither changed nor opened for some time. Raises `StorageFailed`.
 
         Args:
             unused_seconds: That time.
             in_background: Whether to pause, so that other work comes first.
-            only: The refs of the sessions; None for all.
+            report: Receives progress.
         """
         totals = PackedTotals()
-        async with self._lock:
-            chosen = [
-                stored
-                for stored in await self.candidates(unused_seconds)
-                if only is None or stored.ref in only
-            ]
-            since_ns = time.time_ns() - round(unused_seconds * 1e9)
-            for start in range(0, len(chosen), _TOGETHER):
-                while in_background and self._is_busy():  # noqa: ASYNC110 - nobody says when an import has ended
-                    await asyncio.sleep(_BUSY_SECONDS)
-                began = time.monotonic()
-                group = chosen[start : start + _TOGETHER]
+        chosen = await self.candidates(unused_seconds)
+        since_ns = time.time_ns() - round(unused_seconds * 1e9)
+        for start in range(0, len(chosen), _TOGETHER):
+            while in_background and self._is_busy():  # noqa: ASYNC110 - nobody says when an import has ended
+                await asyncio.sleep(_BUSY_SECONDS)
+            if report is not None:
+                report(f"{start:,} of {len(chosen):,} sessions", 100 * start // len(chosen))
+            began = time.monotonic()
+            async with self._lock:  # a request does not wait for the pauses of the background
                 written = await asyncio.to_thread(_written_by_others)
-                await asyncio.gather(
-                    *(self._pack(stored, since_ns, totals) for stored in group if stored.ref not in written)
-                )
-                if self._open.draining or totals.failed_count >= _MAX_FAILED:
-                    break
-                if in_background:
-                    await asyncio.sleep((time.monotonic() - began) * (1 / _IDLE_SHARE - 1))
+                group = [stored for stored in chosen[start : start + _TOGETHER] if stored.ref not in written]
+                await asyncio.gather(*(self._pack(stored, since_ns, totals) for stored in group))
+            if self._open.draining or totals.failed_count >= _MAX_FAILED:
+                break
+            if in_background:
+                await asyncio.sleep((time.monotonic() - began) * (1 / _IDLE_SHARE - 1))
         if totals.session_count:
             log.info(
                 "%d sessions of %d bytes were packed into %d bytes",

@@ -71,6 +71,9 @@ STORAGE_REPORT: Final = Method(
     "storage/report", t.StorageReportParams, t.StorageReportResult, ("storageFailed",)
 )
 STORAGE_AGENTS: Final = Method("storage/agents", t.StorageAgentsParams, t.StorageAgentsResult)
+STORAGE_ARCHIVE: Final = Method(
+    "storage/archive", t.StorageArchiveParams, t.StorageArchiveResult, ("storageFailed", "draining")
+)
 STORAGE_RECLAIM: Final = Method(
     "storage/reclaim", t.StorageReclaimParams, t.StorageReclaimResult, ("storageFailed", "draining")
 )
@@ -285,7 +288,7 @@ METHODS: Final[dict[str, Method[t.Wire, t.Wire]]] = {
         STATE_GET, STATE_UPDATE, STATE_BEGIN_TASK, VIEW_PAGE, VIEW_PATH, VIEW_DOCUMENT, VIEW_ENTRY,
         HISTORY_LIST, HISTORY_ADD, HISTORY_IMPORT, HISTORY_DELETE, BLOB_PUT, BLOB_GET, BLOB_COLLECT, REDACT,
         AGENT_LIST, AGENT_FOLLOW, AGENT_UNFOLLOW, AGENT_FORGET, AGENT_WAKE, USAGE_REPORT, STORAGE_REPORT,
-        STORAGE_AGENTS, STORAGE_RECLAIM, STORAGE_GIVE_BACK, AGENT_VERIFY,
+        STORAGE_AGENTS, STORAGE_ARCHIVE, STORAGE_RECLAIM, STORAGE_GIVE_BACK, AGENT_VERIFY,
         BLOB_MISSING, SYNC_POSITIONS, SYNC_IDS, SYNC_LINES, SYNC_PUT,
         HELLO, WATCH, UNWATCH, STATUS, CLIENTS, DOCTOR, STOP, DRAIN, AUTHENTICATE,
     )

@@ -3504,10 +3504,38 @@ export interface AgentDeletion {
 }
 
 /**
+ * Pack the files of unused sessions at once, as the daemon does by itself in idle time.
+ *
+ * They are compressed, used as before, and plain again before the next change.
+ */
+export interface StorageArchiveParams {
+  /** Only sessions neither changed nor opened since. 0 to 100000. Default `14`. */
+  unusedDays?: number;
+  /** For `$/progress` notifications. 1 to 128 characters. */
+  workDoneToken?: string | number | null;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/** The sessions that were packed. */
+export interface StorageArchiveResult {
+  /** Their number. */
+  sessionCount: number;
+  /** The size of their plain files. */
+  sizeBytes: number;
+  /** The size of their files now. */
+  packedBytes: number;
+  /** Sessions that the disk refused; the log of the daemon names them. */
+  failedCount: number;
+  _meta?: unknown;
+  [extension: `x-${string}`]: unknown;
+}
+
+/**
  * Move old session files of an agent to sessiond, compressed, to free the space that they take.
  *
- * Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
- * entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+ * Only files whose sessions are here whole are moved: each is compared with its session, entry by entry, and its
+ * compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
  */
 export interface StorageReclaimParams {
   /** The agent. 1 to 64 characters. */
@@ -3516,7 +3544,7 @@ export interface StorageReclaimParams {
   olderThanDays?: number;
   /** Change nothing, and return what would be moved. Default `true`. */
   dryRun?: boolean;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -3544,7 +3572,7 @@ export interface StorageReclaimResult {
 export interface StorageGiveBackParams {
   /** The agent. 1 to 64 characters. */
   agent: string;
-  /** The token of `$/progress` notifications. 1 to 128 characters. */
+  /** For `$/progress` notifications. 1 to 128 characters. */
   workDoneToken?: string | number | null;
   _meta?: unknown;
   [extension: `x-${string}`]: unknown;
@@ -6605,10 +6633,16 @@ export interface Requests {
    */
   "storage/agents": { params: StorageAgentsParams; result: StorageAgentsResult; errors: never };
   /**
+   * Pack the files of unused sessions at once, as the daemon does by itself in idle time.
+   *
+   * They are compressed, used as before, and plain again before the next change.
+   */
+  "storage/archive": { params: StorageArchiveParams; result: StorageArchiveResult; errors: "storageFailed" | "draining" };
+  /**
    * Move old session files of an agent to sessiond, compressed, to free the space that they take.
    *
-   * Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
-   * entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+   * Only files whose sessions are here whole are moved: each is compared with its session, entry by entry, and its
+   * compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
    */
   "storage/reclaim": { params: StorageReclaimParams; result: StorageReclaimResult; errors: "storageFailed" | "draining" };
   /** Move the files that `storage/reclaim` took back to their places, byte for byte. */
@@ -6856,6 +6890,7 @@ export const methods = {
   usageReport: "usage/report",
   storageReport: "storage/report",
   storageAgents: "storage/agents",
+  storageArchive: "storage/archive",
   storageReclaim: "storage/reclaim",
   storageGiveBack: "storage/giveBack",
   agentVerify: "agent/verify",

@@ -53,7 +53,7 @@ def test_a_session_that_grows_is_in_the_report_that_is_read_again(
         nvim.until("vim.fn.search('5.0 MB', 'nw') > 0")
 
 
-def test_what_an_agent_will_delete_is_told_with_the_way_to_keep_it(
+def test_a_deletion_by_an_agent_is_told_with_the_way_to_keep_the_files(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = shell.folder / "person"

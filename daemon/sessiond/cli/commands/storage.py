@@ -1,4 +1,4 @@
-"""The command storage: how much space the sessions take, the files that agents will delete, and reclaiming them."""
+"""The command storage: how much space the sessions take, packing them, what agents will delete, and reclaiming it."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _NAME = 40
 _MIN_NAME = 12
 _MONTHS = 12
 _FEW = 3
+_ACTION = "archive|reclaim"
 _HELP = "sessiond storage --help"
 _WITH_AGE = 48
 _WITH_FOLDER = 70
@@ -39,7 +40,10 @@ _WITH_FOLDER = 70
 
 def storage(args: ParsedArguments) -> int:
     """Send `storage/report`, print its result, and then send `storage/agents`, which takes longer."""
-    if args.value("reclaim") is not None:
+    action = args.value(_ACTION)
+    if action == "archive":
+        return _archive(args)
+    if action is not None:
         return _reclaim(args)
     if unusable := args.occurrences("days", "yes", "undo"):
         raise UsageError(f"--{unusable[0][0]} requires reclaim", _HELP)
@@ -59,13 +63,34 @@ def storage(args: ParsedArguments) -> int:
     return 0
 
 
+def _archive(args: ParsedArguments) -> int:
+    """Send `storage/archive` and print its totals."""
+    if args.value("AGENT") is not None or args.occurrences("yes", "undo", "limit", "no-agents"):
+        raise UsageError("storage archive takes only --days and --json", _HELP)
+    days = args.number("days", at_least=0)
+    params = {} if days is None else {"unusedDays": days}
+    with connect() as daemon:
+        found = progress.call(daemon, "storage/archive", params)
+    if args.flag("json"):
+        print(json.dumps(found, ensure_ascii=False))
+    else:
+        count, failed = human.count(found["sessionCount"], "session"), found["failedCount"]
+        print(f"{count} packed: {human.size(found['sizeBytes'])} into {human.size(found['packedBytes'])}")
+        if failed:
+            print(
+                f"{human.count(failed, 'session')} could not be packed: the log of the daemon says why",
+                file=sys.stderr,
+            )
+    return FAILURE if found["failedCount"] else SUCCESS
+
+
 def _reclaim(args: ParsedArguments) -> int:
     """Send `storage/reclaim` or `storage/giveBack`. Without --yes, ask if this is a terminal, else change nothing."""
     from sessiond.agents import names
 
-    action, agent = args.value("reclaim"), args.value("AGENT")
+    action, agent = args.value(_ACTION), args.value("AGENT")
     if action != "reclaim" or agent is None:
-        raise UsageError("storage takes reclaim AGENT", _HELP)
+        raise UsageError("storage takes archive or reclaim AGENT", _HELP)
     undo, is_json = args.flag("undo"), args.flag("json")
     params: dict[str, Any] = {"agent": names.name_of(agent)}
     if undo and args.value("days") is not None:

@@ -46,7 +46,7 @@ SIMILAR_COMMANDS: dict[str, str] = {
     "sessions": "list", "cat": "context", "log": "tree", "info": "show", "get": "show",
     "open": "view", "start": "new", "init": "setup", "create": "new", "add": "append",
     "commit": "append", "checkout": "branch", "switch": "branch", "undo": "branch", "bookmark": "label",
-    "uncompress": "unpack", "decompress": "unpack", "archive": "bundle", "pack": "bundle", "dump": "backup",
+    "uncompress": "unpack", "decompress": "unpack", "archive": "bundle", "pack": "storage", "dump": "backup",
     "ask": "recall", "remember": "recall", "cost": "usage", "tokens": "usage", "spend": "usage",
     "disk": "storage", "du": "storage", "df": "storage", "size": "storage", "check": "verify", "space": "storage",
     "find": "search", "grep": "search", "gc": "blobs", "merge": "diff", "compare": "diff", "follow": "watch",

@@ -7,20 +7,30 @@ COMMANDS: dict[str, Command] = {
     "storage": Command(
         "Show how much space the sessions take here and at the agents, and what agents will delete",
         "storage:storage",
-        ("[reclaim]", "[AGENT]"),
+        ("[archive|reclaim]", "[AGENT]"),
         (
             Option("limit", "N", "maximum number of projects and of sessions (default: 10)", short="n"),
             Option("no-agents", "", "leave out the agents' own folders, which may take some seconds"),
-            Option("days", "N", "with reclaim: only files that were not changed for N days (default: 30)"),
+            Option(
+                "days",
+                "N",
+                "only files that were not changed (archive: not used) for N days (default: 14, reclaim: 30)",
+            ),
             Option("yes", "", "with reclaim: move the files without asking"),
             Option("undo", "", "with reclaim: move the files back, byte for byte"),
             JSON,
         ),
         "The sessions of all projects are counted, each with the blobs that it names. The agents' own folders are\n"
         "only listed, and their settings read: what an agent deletes by itself, and whether it is here.\n"
+        "archive packs the files of sessions that were neither changed nor opened for N days to about a sixth. They\n"
+        "are used as before. The daemon does so by itself after `pack_after`; --days 0 packs all that are not open.\n"
         "reclaim AGENT moves old session files of an agent here, compressed, if their content is here whole: each is\n"
         "read again and compared with its session. It asks first. --undo moves them back.",
-        ("sessiond storage --limit 30", "sessiond storage reclaim codex --days 90"),
+        (
+            "sessiond storage --limit 30",
+            "sessiond storage archive --days 3",
+            "sessiond storage reclaim codex --days 90",
+        ),
         paged=True,
     ),
     "verify": Command(

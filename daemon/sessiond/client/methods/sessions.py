@@ -561,6 +561,37 @@ class SessionMethods(Methods):
             )
             return await self.call(m.STORAGE_AGENTS, params)
 
+    async def archive_storage(
+        self,
+        *,
+        unused_days: int = 14,
+        progress: OnProgress | None = None,
+    ) -> t.StorageArchiveResult:
+        """Pack the files of unused sessions at once, as the daemon does by itself in idle time.
+
+        They are compressed, used as before, and plain again before the next change.
+
+        Method `storage/archive`.
+
+        Args:
+            unused_days: Only sessions neither changed nor opened since. 0 to 100000.
+            progress: Called with each step of the work.
+
+        Returns:
+            The sessions that were packed.
+
+        Raises:
+            RpcError: The daemon refused the request. `kind` is `storageFailed`, `draining`, or one that every
+                request may have.
+            DisconnectedError: The connection was lost before the response, so the outcome is unknown.
+        """
+        with self._link.progress_token(progress) as token:
+            params = t.StorageArchiveParams(
+                unused_days=unused_days,
+                work_done_token=token,
+            )
+            return await self.call(m.STORAGE_ARCHIVE, params)
+
     async def reclaim_storage(
         self,
         agent: str,
@@ -571,9 +602,9 @@ class SessionMethods(Methods):
     ) -> t.StorageReclaimResult:
         """Move old session files of an agent to sessiond, compressed, to free the space that they take.
 
-        Only files whose sessions are here whole are moved: each is read again and compared with its session,
-        entry by entry, and its compressed copy is read again before it is removed. Unless `dry_run` is false,
-        nothing is moved.
+        Only files whose sessions are here whole are moved: each is compared with its session, entry by entry,
+        and its compressed copy is read again before it is removed. Unless `dry_run` is false, nothing is
+        moved.
 
         Method `storage/reclaim`.
 

@@ -273,6 +273,8 @@ from sessiond.protocol.types.storage import (
     LargeSession as LargeSession,
     StorageAgentsParams as StorageAgentsParams,
     StorageAgentsResult as StorageAgentsResult,
+    StorageArchiveParams as StorageArchiveParams,
+    StorageArchiveResult as StorageArchiveResult,
     StorageGiveBackParams as StorageGiveBackParams,
     StorageGiveBackResult as StorageGiveBackResult,
     StorageReclaimParams as StorageReclaimParams,

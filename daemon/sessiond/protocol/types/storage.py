@@ -1,4 +1,4 @@
-"""The space that sessions take: storage/report, storage/agents, storage/reclaim, storage/giveBack."""
+"""The space that sessions take: storage/report, agents, archive, reclaim and giveBack."""
 
 from typing import Annotated
 
@@ -99,17 +99,36 @@ class StorageAgentsResult(Wire, frozen=True):
     agents: list[AgentStorage]  # a row for each
 
 
+class StorageArchiveParams(Params, frozen=True):
+    """Pack the files of unused sessions at once, as the daemon does by itself in idle time.
+
+    They are compressed, used as before, and plain again before the next change.
+    """
+
+    unused_days: Annotated[int, Meta(ge=0, le=100_000)] = 14  # only sessions neither changed nor opened since
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
+
+
+class StorageArchiveResult(Wire, frozen=True):
+    """The sessions that were packed."""
+
+    session_count: int  # their number
+    size_bytes: int  # the size of their plain files
+    packed_bytes: int  # the size of their files now
+    failed_count: int  # sessions that the disk refused; the log of the daemon names them
+
+
 class StorageReclaimParams(Params, frozen=True):
     """Move old session files of an agent to sessiond, compressed, to free the space that they take.
 
-    Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
-    entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+    Only files whose sessions are here whole are moved: each is compared with its session, entry by entry, and its
+    compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
     """
 
     agent: AgentName  # the agent
     older_than_days: Annotated[int, Meta(ge=1, le=100_000)] = 30  # only files that were not changed since
     dry_run: bool = True  # change nothing, and return what would be moved
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class StorageReclaimResult(Wire, frozen=True):
@@ -127,7 +146,7 @@ class StorageGiveBackParams(Params, frozen=True):
     """Move the files that `storage/reclaim` took back to their places, byte for byte."""
 
     agent: AgentName  # the agent
-    work_done_token: ProgressToken | None = None  # the token of `$/progress` notifications
+    work_done_token: ProgressToken | None = None  # for `$/progress` notifications
 
 
 class StorageGiveBackResult(Wire, frozen=True):

@@ -252,6 +252,7 @@ ROUTES: dict[str, Route[Client]] = dict(
         _loaded(m.USAGE_REPORT, LargeAnswer(UsageReports.report), lambda hub: hub.usage, "survey"),
         _route(m.STORAGE_REPORT, LargeAnswer(storage.report), "survey"),
         _route(m.STORAGE_AGENTS, Cancellable(storage.agents)),
+        _route(m.STORAGE_ARCHIVE, Cancellable(storage.archive)),
         _route(m.STORAGE_RECLAIM, Cancellable(storage.reclaim)),
         _route(m.STORAGE_GIVE_BACK, Cancellable(storage.give_back)),
         _route(m.AGENT_VERIFY, Cancellable(agents.verify)),

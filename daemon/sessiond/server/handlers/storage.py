@@ -1,4 +1,4 @@
-"""The handlers of `storage/report`, `storage/agents`, `storage/reclaim` and `storage/giveBack`."""
+"""The handlers of `storage/report`, `storage/agents`, `storage/archive`, `storage/reclaim` and `storage/giveBack`."""
 
 from sessiond.protocol import types as t
 from sessiond.server.connection.client import Client
@@ -14,6 +14,16 @@ async def agents(client: Client, params: t.StorageAgentsParams) -> t.StorageAgen
     """Measure the folders of agents with `hub.storage`, with progress."""
     with progress_in_percent(client, params.work_done_token, "Measuring the folders of agents") as report:
         return await client.hub.storage.agents(report)
+
+
+async def archive(client: Client, params: t.StorageArchiveParams) -> t.StorageArchiveResult:
+    """Pack unused sessions with `hub.packing`, with progress. Sessions that are being packed are finished.
+
+    Raises `IncompatibleParams`, `StorageFailed`, `Draining`.
+    """
+    client.hub.sessions.refuse_when_draining()
+    with progress_in_percent(client, params.work_done_token, "Packing sessions") as report:
+        return await client.hub.packing.archive(params, report)
 
 
 async def reclaim(client: Client, params: t.StorageReclaimParams) -> t.StorageReclaimResult:

@@ -1840,15 +1840,29 @@
 ---@field missing string[] Their paths: the 10 largest.
 ---@field message string All of this in sentences.
 
+---Pack the files of unused sessions at once, as the daemon does by itself in idle time.
+---
+---They are compressed, used as before, and plain again before the next change.
+---@class (exact) sessiond.StorageArchiveParams
+---@field unusedDays? integer Only sessions neither changed nor opened since. 0 to 100000. Default `14`.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
+
+---The sessions that were packed.
+---@class (exact) sessiond.StorageArchiveResult
+---@field sessionCount integer Their number.
+---@field sizeBytes integer The size of their plain files.
+---@field packedBytes integer The size of their files now.
+---@field failedCount integer Sessions that the disk refused; the log of the daemon names them.
+
 ---Move old session files of an agent to sessiond, compressed, to free the space that they take.
 ---
----Only files whose sessions are here whole are moved: each is read again and compared with its session, entry by
----entry, and its compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
+---Only files whose sessions are here whole are moved: each is compared with its session, entry by entry, and its
+---compressed copy is read again before it is removed. Unless `dryRun` is false, nothing is moved.
 ---@class (exact) sessiond.StorageReclaimParams
 ---@field agent string The agent. 1 to 64 characters.
 ---@field olderThanDays? integer Only files that were not changed since. 1 to 100000. Default `30`.
 ---@field dryRun? boolean Change nothing, and return what would be moved. Default `true`.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The files that were moved.
 ---@class (exact) sessiond.StorageReclaimResult
@@ -1862,7 +1876,7 @@
 ---Move the files that `storage/reclaim` took back to their places, byte for byte.
 ---@class (exact) sessiond.StorageGiveBackParams
 ---@field agent string The agent. 1 to 64 characters.
----@field workDoneToken? string|integer The token of `$/progress` notifications. 1 to 128 characters.
+---@field workDoneToken? string|integer For `$/progress` notifications. 1 to 128 characters.
 
 ---The files that are back.
 ---@class (exact) sessiond.StorageGiveBackResult
@@ -3389,6 +3403,7 @@ M.methods = {
   usageReport = "usage/report", -- sessiond.UsageReportParams -> sessiond.UsageReportResult
   storageReport = "storage/report", -- sessiond.StorageReportParams -> sessiond.StorageReportResult
   storageAgents = "storage/agents", -- sessiond.StorageAgentsParams -> sessiond.StorageAgentsResult
+  storageArchive = "storage/archive", -- sessiond.StorageArchiveParams -> sessiond.StorageArchiveResult
   storageReclaim = "storage/reclaim", -- sessiond.StorageReclaimParams -> sessiond.StorageReclaimResult
   storageGiveBack = "storage/giveBack", -- sessiond.StorageGiveBackParams -> sessiond.StorageGiveBackResult
   agentVerify = "agent/verify", -- sessiond.AgentVerifyParams -> sessiond.AgentVerifyResult (experimental)

@@ -44,7 +44,7 @@ test("smaller projects and earlier months are counted", () => {
   assert.match(text, /And 2\.0 kB of 2 earlier months\./);
 });
 
-test("what an agent deletes is told, with the way to keep what is not here", () => {
+test("the rule of an agent is told, with the way to keep what is not here", () => {
   const told = (changed: Partial<AgentDeletion>, isFollowed?: boolean) =>
     storageDocument(report(), [agent(changed, isFollowed)], NOW).text;
   assert.match(told({}), /\| `Claude Code` {6}\| 12 kB \|/);
