@@ -12,6 +12,7 @@ from sessiond.config import AgentsConfig, Config, RetentionConfig
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.verification import comparing
 from sessiond.server import server
+from sessiond.store.files.store import FileStore
 from support.daemons import Peer, Running, refusal, running, user
 from support.dialect_files import SESSION, meta, said
 from support.following import has, until
@@ -116,14 +117,14 @@ async def test_each_lost_entry_of_a_log_is_found(agents_home: Path, tmp_path: Pa
     async with running(tmp_path / "home") as daemon:
         await follow(await daemon.attach())
         log = log_of(daemon)
-    data, state = tmp_path / "home/data", tmp_path / "home/state"
+    store = FileStore(tmp_path / "home/data", tmp_path / "home/state")
     lines = log.read_bytes().splitlines(keepends=True)
     of_source = [at for at, line in enumerate(lines) if at and json.loads(line)["type"] != "leaf"]
     assert len(of_source) >= 9  # the origin, and a line for each message
     for at in of_source:
         log.write_bytes(b"".join((*lines[:at], *lines[at + 1 :])))
         pair, spool = comparing.Pair(str(claude.path), str(log)), Spool(str(tmp_path))
-        [found] = comparing.compare_with_files([pair], str(data), str(state), spool)
+        [found] = comparing.compare([pair], store, spool)
         assert (found.missing, found.failure) == ([json.loads(lines[at])["id"]], None)
 
 

@@ -79,7 +79,7 @@ def whole_lines(path: Path) -> bytes:
 def streamed(path: Path, spool: Spool | None = None) -> Any:
     """The same of an import that reads the file part by part; None if it must be read whole."""
     spool = spool or Spool(str(path.parent / "parts"))
-    log = streaming.read(str(path), None, Companions(), (), spool, cwd=None, title_space=True)
+    log = streaming.read(str(path), None, Companions(), spool, cwd=None, title_space=True)
     if log is None:
         assert not list(Path(spool.folder).glob(".*"))
         return None
@@ -277,7 +277,7 @@ def test_a_text_that_names_a_blob_is_a_text_and_an_image_that_is_one_needs_the_d
         path.write_bytes(jsonl(*pi, {**place, "message": {"role": "user", "content": content}}))
         os.utime(path, (OLD, OLD))
         spool = Spool(str(tmp_path / "parts"))
-        log = streaming.read(str(path), None, Companions(), (), spool, cwd=None, title_space=True)
+        log = streaming.read(str(path), None, Companions(), spool, cwd=None, title_space=True)
         assert (log is not None) is is_streamed
         if log is not None:
             assert Path(log.path).read_bytes() == whole_lines(path)
@@ -321,7 +321,7 @@ def killed(self, *arguments):
         self.written()
         os._exit(9)
 entry_files.EntryFiles.add = killed
-streaming.read(path, None, Companions(), (), Spool(folder, token), cwd=None, title_space=True)
+streaming.read(path, None, Companions(), Spool(folder, token), cwd=None, title_space=True)
 """
 """A process that records its progress after each part, and is ended after some parts, in the middle of one."""
 

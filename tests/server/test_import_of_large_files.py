@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sessiond.hub.execution.child_process import run_in_child_process
-from sessiond.hub.transfer import import_reading
+from sessiond.hub.transfer import import_appending, import_reading
 from support.daemons import Peer, running
 from support.dialect_files import FILES
 from support.dialects import jsonl
@@ -22,9 +22,10 @@ def every_file_is_large(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """From now on; the paths of files that a process was started for."""
     read: list[str] = []
 
-    async def noted(function: Any, path: str, *arguments: Any) -> Any:
-        read.append(path)
-        return await run_in_child_process(function, path, *arguments)
+    async def noted(function: Any, source: Any, *arguments: Any, **options: Any) -> Any:
+        if isinstance(source, str):  # otherwise it was read already
+            read.append(source)
+        return await run_in_child_process(function, source, *arguments, **options)
 
     monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
     monkeypatch.setattr(import_reading, "run_in_child_process", noted)
@@ -99,6 +100,47 @@ async def test_a_session_grows_as_it_does_when_its_file_is_read_here(
     assert not list((tmp_path / "apart").rglob(".text-*"))
 
 
+@pytest.mark.parametrize("dialect", SESSIONS)
+async def test_a_session_grows_by_many_entries_as_by_few(
+    dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    here = await grown(tmp_path / "here", tmp_path / "session.jsonl", SESSIONS[dialect](6))
+    request.getfixturevalue("every_file_is_large")
+    monkeypatch.setattr(import_appending, "ENTRIES_AT_ONCE", 3)
+    results, stored = await grown(tmp_path / "apart", tmp_path / "session.jsonl", SESSIONS[dialect](6))
+    assert results == here[0]
+    assert without_leaf_ids(stored) == without_leaf_ids(here[1])
+
+
+def without_leaf_ids(lines: list[Any]) -> list[Any]:
+    """The id of a line that sets the leaf depends on the entries before its append."""
+    return [{**line, "id": ""} if line["type"] == "leaf" else line for line in lines]
+
+
+async def test_another_session_with_the_same_id_gets_an_id_of_its_own(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    lines = SESSIONS["claude-code"](3)
+    first = write(tmp_path / "first.jsonl", lines)
+    second = tmp_path / "second.jsonl"
+    second.write_bytes(first.read_bytes().replace(b"prompt", b"PROMPT").replace(b"question", b"QUESTION"))
+    os.utime(second, (OLD, OLD))
+    assert second.read_bytes() != first.read_bytes()
+    logs = []
+    for home in ("here", "apart"):
+        if home == "apart":
+            request.getfixturevalue("every_file_is_large")
+        async with running(tmp_path / home) as daemon:
+            peer = await daemon.attach()
+            await imported(peer, first)
+            [session] = (await imported(peer, second))["sessions"]
+            assert session["status"] == "created"
+            info = (await peer.call("session/info", sessionId=session["sessionId"]))["session"]
+            logs.append(lines_of(Path(info["path"])))
+    assert logs[0] == logs[1]
+    assert not list((tmp_path / "apart").rglob(".text-*"))
+
+
 async def test_a_file_that_is_no_session_is_skipped_for_the_same_reason(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -120,10 +162,10 @@ async def test_a_child_process_that_is_killed_skips_only_its_file(
     write(folder / "first.jsonl", FILES["go"])
     write(folder / "second.jsonl", FILES["claude-code"])
 
-    async def dying(function: Any, path: str, *arguments: Any) -> Any:
+    async def dying(function: Any, path: str, *arguments: Any, **options: Any) -> Any:
         if path.endswith("first.jsonl"):
             return await run_in_child_process(os._exit, 9)
-        return await run_in_child_process(function, path, *arguments)
+        return await run_in_child_process(function, path, *arguments, **options)
 
     monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
     monkeypatch.setattr(import_reading, "run_in_child_process", dying)

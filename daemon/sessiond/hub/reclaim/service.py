@@ -67,7 +67,7 @@ class Reclaim:
             await asyncio.to_thread(originals.settle, folder)
             before_ns = time.time_ns() - params.older_than_days * _DAY_NS
             [verified] = await self._verification.examine(
-                [agent.name], locations, report, deep=True, changed_before_ns=before_ns
+                [agent.name], report, deep=True, changed_before_ns=before_ns
             )
             skipped = {gap.path: gap.message for gap in verified.checked.gaps}
             chosen = await asyncio.to_thread(self._chosen, verified, skipped)

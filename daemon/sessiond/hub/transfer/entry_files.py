@@ -9,6 +9,7 @@ import fcntl
 import os
 import shutil
 import struct
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -61,17 +62,27 @@ class FiledEntry(ImportedEntry, frozen=True, gc=False):
             return os.pread(file.fileno(), self.length, self.offset)
 
 
-def entries_in(path: str, count: int) -> list[ImportedEntry]:
-    """Return the first entries of a log in a file, without its header."""
+def entries_in(path: str, count: int, *, header: bool = False) -> list[ImportedEntry]:
+    """Return entries in a file of lines, without their lines in memory: about 250 bytes for each.
+
+    Args:
+        path: The file.
+        count: The number of entries.
+        header: Whether the header of a log comes before them.
+    """
     found: list[ImportedEntry] = []
+    above: str | None = None
     with open(path, "rb") as file:
-        offset = len(file.readline())
+        offset = len(file.readline()) if header else 0
         for line in islice(file, count):
             skim = lines.skim(line)
             role = skim.message.role if skim.type == "message" and skim.message is not None else None
-            found.append(
-                FiledEntry(skim.id, skim.parent_id, skim.type, b"", role, path, offset, len(line) - 1)
-            )
+            parent = (
+                above if skim.parent_id == above else skim.parent_id
+            )  # most entries are below the one before
+            above = skim.id
+            kind, by = sys.intern(skim.type), None if role is None else sys.intern(role)
+            found.append(FiledEntry(skim.id, parent, kind, b"", by, path, offset, len(line) - 1))
             offset += len(line)
     return found
 

@@ -81,7 +81,8 @@ class ReadSource(NamedTuple):
         state: The state of the file.
         reader: The state of its reader, if it can continue.
         files: The files of the spool with the texts that were taken out of its lines and the files beside it, by hash.
-        log: The file of the spool with the lines of the entries; None if they are in memory.
+        log: The file of the spool with a log of the entries, which are not in memory; None if they are.
+        log_count: The number of entries in that log.
     """
 
     imported: Imported
@@ -89,6 +90,7 @@ class ReadSource(NamedTuple):
     reader: bytes | None = None
     files: Mapping[str, str] = MappingProxyType({})
     log: str | None = None
+    log_count: int = 0
 
     @property
     def first_prompt(self) -> str:

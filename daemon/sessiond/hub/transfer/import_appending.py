@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Container, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -64,20 +64,26 @@ async def append_entries(
     Raises:
         StorageFailed: The entries could not be written. Other errors of an append are raised, too.
     """
-    spoken = {entry.id for entry in imported.entries[1 : imported.conversation_count + 1]}
+    is_large = len(new) > ENTRIES_AT_ONCE  # then a thread does what would delay other requests
+    prepared = await asyncio.to_thread(_prepared, imported, new) if is_large else _prepared(imported, new)
+    spoken, there = prepared.spoken, prepared.there
     if is_followed:
-        new = our_marks.kept(live, _spoken_last(new, spoken), imported.dialect)
+        new = our_marks.kept(live, prepared.spoken_last, prepared.setting, imported.dialect)
     follows = _moves_leaf(
         live.tree, imported, new, spoken, role=role, followed_from=followed_from, is_followed=is_followed
     )
-    there = {entry.id for entry in imported.entries}
     if (
         not new and follows and live.tree.pending_leaf_id != imported.leaf
     ):  # the source has an earlier state again
         await _appended(live, [_leaf_at(live, imported)], _ADVANCING, origin)
     start = 0
     while start < len(new):
-        some, batch = _next_drafts(new, start, imported.dialect, there, live)
+        if is_large:
+            some, batch = await asyncio.to_thread(
+                _next_drafts, new, start, imported.dialect, there, live.tree
+            )
+        else:
+            some, batch = _next_drafts(new, start, imported.dialect, there, live.tree)
         start += len(some)
         is_last = start == len(new)
         if is_last and follows and some[-1].id != imported.leaf:
@@ -123,13 +129,13 @@ def _moves_leaf(
 
 
 def _next_drafts(
-    new: Sequence[ImportedEntry], start: int, dialect: str, there: Container[str], live: LiveSession
+    new: Sequence[ImportedEntry], start: int, dialect: str, there: Container[str], tree: Tree
 ) -> tuple[Sequence[ImportedEntry], list[bytes]]:
     """Return the next entries that are appended together, and their drafts."""
     batch: list[bytes] = []
     size = 0
     for entry in new[start : start + ENTRIES_AT_ONCE]:
-        batch.append(_draft(entry, dialect, there, live))
+        batch.append(_draft(entry, dialect, there, tree))
         size += len(batch[-1])
         if size > BYTES_AT_ONCE:
             break
@@ -180,24 +186,40 @@ def _leaf_at(live: LiveSession, imported: Imported) -> bytes:
     return msgspec.json.encode(pointer)
 
 
-def _spoken_last(new: Sequence[ImportedEntry], spoken: Container[str]) -> list[ImportedEntry]:
-    """Order new entries so that the last one belongs to the conversation, unless a label must follow it.
+class _Prepared(NamedTuple):
+    """The results of a loop over all entries, which may be thousands.
 
-    Most batches then need no line that sets the leaf.
+    Attributes:
+        spoken: The ids of the entries of the conversation.
+        there: The ids of all entries.
+        spoken_last: The new entries in an order in which the last one belongs to the conversation, unless a label must
+            follow it. Most batches then need no line that sets the leaf.
+        setting: The places of those that set a title or tags.
     """
+
+    spoken: set[str]
+    there: set[str]
+    spoken_last: list[ImportedEntry]
+    setting: list[int]
+
+
+def _prepared(imported: Imported, new: Sequence[ImportedEntry]) -> _Prepared:
+    spoken = {entry.id for entry in imported.entries[1 : imported.conversation_count + 1]}
     beside = [entry for entry in new if entry.id not in spoken]
     label = next((place for place, entry in enumerate(beside) if entry.type == "label"), len(beside))
-    return [*beside[:label], *(entry for entry in new if entry.id in spoken), *beside[label:]]
+    ordered = [*beside[:label], *(entry for entry in new if entry.id in spoken), *beside[label:]]
+    there = {entry.id for entry in imported.entries}
+    return _Prepared(spoken, there, ordered, our_marks.setting(ordered))
 
 
-def _draft(entry: ImportedEntry, dialect: str, there: Container[str], live: LiveSession) -> bytes:
+def _draft(entry: ImportedEntry, dialect: str, there: Container[str], tree: Tree) -> bytes:
     """Return the draft of an entry. An entry that an append would refuse becomes raw data in a custom entry."""
     line = imported_log.with_usage(entry, dialect)
     try:
         draft = drafts.read_draft(0, line)
     except HubError as refusal:
         return imported_log.as_preserved(entry, dialect, str(refusal))
-    if draft.target is not None and draft.target not in there and live.tree.any_row(draft.target) is None:
+    if draft.target is not None and draft.target not in there and tree.any_row(draft.target) is None:
         return imported_log.as_preserved(
             entry, dialect, f"it points to an entry that is not in the file: {draft.target}"
         )

@@ -7,9 +7,10 @@ document. `importing` determines which entries are added to an existing session.
 
 import asyncio
 import os
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from sessiond.agents.companions import Companions
 from sessiond.hub import session_info
@@ -28,7 +29,6 @@ from sessiond.hub.transfer import (
 from sessiond.hub.transfer.foreign_files import NotImported, ReadSource
 from sessiond.hub.transfer.source_state import LookedAt, SourceState
 from sessiond.hub.transfer.spool import Spool
-from sessiond.hub.transfer.streaming import StreamedLog
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import referenced_hashes
 from sessiond.session.content.prompt_key import prompt_key
@@ -37,10 +37,14 @@ from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported
 from sessiond.session.tree.tree import Tree
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 LARGE_FILE: Final = 2 * 1024 * 1024
 """Minimum bytes of a file that is read in a child process. Starting a process takes as long as reading this much."""
 _COMPRESSION: Final = 8
 """The usual ratio of the size of a transcript to its compressed size."""
+_COPIED_BYTES: Final = 1024 * 1024
 _SLICE: Final = 64 * 1024
 """Bytes that are decoded in one step. Decoding more in a thread would delay the other threads."""
 
@@ -94,6 +98,11 @@ class NewSession:
     files: Mapping[str, str]
     first_prompt: str
 
+    @property
+    def source(self) -> ReadSource:
+        """The result of reading the source, if the log is in a file."""
+        return ReadSource(self.imported, self.state, self.reader, self.files, self.log, self.added)
+
 
 async def read(
     path: str,
@@ -104,7 +113,9 @@ async def read(
     spool: Spool,
     known_files: Mapping[str, LookedAt],
 ) -> NewSession | ReadSource:
-    """Read a file. If it is not yet imported and names no blobs, convert it to a new session, too.
+    """Read a file, and convert it to a new session.
+
+    A small file that was imported before, or names blobs, is only read.
 
     Args:
         path: The file.
@@ -126,17 +137,21 @@ async def read(
     if found is not None:
         return found
     try:
-        return await run_in_child_process(
+        return await in_child(
             _read_large, path, dialect, companions, frozenset(taken), target, spool, known_files
-        )
-    except ChildNotStarted:  # the file is then read in a thread, which slows down other requests
-        return await asyncio.to_thread(
-            _read_large, path, dialect, companions, taken, target, spool, known_files
         )
     except (ChildFailed, asyncio.CancelledError):
         if not reading_progress.is_stored(spool):  # another process continues after what it has read
             spool.clear()  # the process could not
         raise
+
+
+async def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function in a child process, or in a thread, where it delays other requests, if none can be started."""
+    try:
+        return await run_in_child_process(function, *args, **kwargs)
+    except ChildNotStarted:
+        return await asyncio.to_thread(function, *args, **kwargs)
 
 
 def new_session(source: ReadSource, session_id: str, target: Target, find: Find) -> NewSession:
@@ -191,14 +206,29 @@ def _read_large(
 ) -> NewSession | ReadSource:
     """Do what `_read_and_make` does, part by part if the file has a format of lines."""
     log = streaming.read(
-        path, dialect, companions, taken, spool, known_files, cwd=target.cwd, title_space=target.title_space
+        path, dialect, companions, spool, known_files, cwd=target.cwd, title_space=target.title_space
     )
     if log is None:
         return _read_and_make(path, dialect, companions, taken, target, spool, known_files)
-    if not log.entries:
-        return _streamed(log)
-    imported = replace(log.imported, entries=log.entries)
-    return ReadSource(imported, log.state, log.reader, log.files, log.path)
+    info, first_prompt = _described(log.path)
+    return NewSession(
+        log.session_id, log.cwd, b"", log.path, {}, log.named, log.is_answered, info, log.imported, log.state,
+        log.count, log.reader, log.files, first_prompt,
+    )  # fmt: skip
+
+
+def with_id(new: NewSession, session_id: str, target: Target, spool: Spool) -> NewSession:
+    """Return a session whose log is in a file with another id, in a new file of the spool. Blocks."""
+    assert new.log is not None
+    path = str(spool.path())
+    with open(new.log, "rb") as former, open(path, "xb") as file:
+        former.readline()
+        file.write(
+            imported_log.header(new.imported, session_id, new.cwd, title_space=target.title_space) + b"\n"
+        )
+        shutil.copyfileobj(former, file, _COPIED_BYTES)
+    info, _ = _described(path)
+    return replace(new, session_id=session_id, log=path, info=info)
 
 
 def _read_and_make(
@@ -229,9 +259,9 @@ def _size(path: str) -> int:
     return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
 
 
-def _streamed(log: StreamedLog) -> NewSession:
-    """Return a session whose log is in a file."""
-    with open(log.path, "rb") as file:
+def _described(path: str) -> tuple[t.SessionInfo, str]:
+    """Return the description of the session of a log in a file, and the key of its first prompt."""
+    with open(path, "rb") as file:
         tree = _tree(iter(lambda: file.read(_SLICE), b""))
         size = file.tell()
 
@@ -244,10 +274,7 @@ def _streamed(log: StreamedLog) -> NewSession:
 
         info = session_info.session_info(tree, read, path=None, draft=True, size=size)
         prompts = read(list(tree.user_rows(1)))
-    return NewSession(
-        log.session_id, log.cwd, b"", log.path, {}, log.named, log.is_answered, info, log.imported, log.state,
-        log.count, log.reader, log.files, prompt_key(prompts[0]) if prompts else "",
-    )  # fmt: skip
+    return info, prompt_key(prompts[0]) if prompts else ""
 
 
 def _info(data: bytes) -> t.SessionInfo:

@@ -8,16 +8,15 @@ does not move.
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Literal
 
 import msgspec
 from msgspec import UNSET
 
-from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.errors import ChildFailed, HubError, IncompatibleParams, refuse_unless_absolute
-from sessiond.hub.index.facts import bytes_of
 from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import PUTS_AT_ONCE, SessionBlobs, named_hashes
@@ -26,18 +25,18 @@ from sessiond.hub.session.registry import OpenSessions
 from sessiond.hub.transfer import (
     attachments,
     foreign_files,
+    growth,
     import_pages,
     import_reading,
-    leading_file,
     origin_state,
 )
 from sessiond.hub.transfer.attachments import AttachmentReader
 from sessiond.hub.transfer.foreign_files import ImportCandidate, NotImported, ReadSource
-from sessiond.hub.transfer.import_appending import append_entries, replaces_state
+from sessiond.hub.transfer.growth import FiledGrowth, Growth, Unrelated
+from sessiond.hub.transfer.import_appending import append_entries
 from sessiond.hub.transfer.import_pages import ImportPage
 from sessiond.hub.transfer.import_reading import NewSession, Target, new_session
 from sessiond.hub.transfer.import_results import (
-    BEING_RECORDED,
     EXCLUDED,
     FORGOTTEN,
     OWN_SESSION,
@@ -47,9 +46,8 @@ from sessiond.hub.transfer.import_results import (
 )
 from sessiond.hub.transfer.import_run import ImportRun
 from sessiond.hub.transfer.leading_file import FileRole
-from sessiond.hub.transfer.leaf_owner import RESTORED, is_above, is_of_agent
+from sessiond.hub.transfer.leaf_owner import RESTORED
 from sessiond.hub.transfer.reporting import Reporting
-from sessiond.hub.transfer.scanned_log import ScannedLog
 from sessiond.hub.transfer.source_records import SourceRecords
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.hub.transfer.spool import Spool
@@ -58,12 +56,11 @@ from sessiond.hub.transfer.unchanged import ImportOutcome, UnchangedSources
 from sessiond.protocol import types as t
 from sessiond.session.content.blobs import PREFIX
 from sessiond.session.content.restore_blobs import Find, may_refer_to_blobs, restore_images
-from sessiond.session.dialects import imported_log, recorded
+from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.session.tree import entries, lines
-from sessiond.session.tree.tree import Tree
 from sessiond.store.base import Log, Store
-from sessiond.store.errors import LogExists, LogNotFound, LogReplaced, StorageFailed, StorageFull
+from sessiond.store.errors import LogExists, LogReplaced, StorageFailed, StorageFull
 from sessiond.store.records import AddedLog
 
 CUT_OFF: Final = (
@@ -71,6 +68,7 @@ CUT_OFF: Final = (
     "delete the session {session_id} and import this file again"
 )
 """The problem of a session that was stored by an earlier version, or before the source of a fork was found."""
+OTHER_LOG: Final = "the log of its session was replaced while it was compared with the file"
 NO_FOLDER: Final = "it names no folder; import it with `cwd`"
 """The problem of a session whose file does not show where the session began."""
 _BY_DAEMON: Final = t.Origin(kind="daemon")
@@ -259,7 +257,7 @@ class Imports:
         return outcomes
 
     async def _import(self, path: str, run: ImportRun) -> t.ImportedSession:
-        if path in self._logs.ids and not await asyncio.to_thread(self._is_foreign, path):
+        if path in self._logs.ids and not await asyncio.to_thread(growth.is_foreign, path, self._files):
             raise NotImported(OWN_SESSION)
         folder = self._files.blobs.folder_for_files()
         spool = Spool.of_source(folder, path, run.params.format)
@@ -298,17 +296,21 @@ class Imports:
             raise refusal
         if run.is_followed and found.reader is not None:
             run.readers[path] = found.reader
-        if isinstance(found, NewSession):
+        if not isinstance(found, NewSession):
+            return await self._create_or_grow(found, target, path, run, spool)
+        if found.log is None or found.session_id not in self._logs.refs:
             if self._sessions.cached(found.session_id) is None:
                 with contextlib.suppress(LogExists):
                     return await self._create(found, path, run)
             # A session with this id was created or opened in the meantime.
-            found = await asyncio.to_thread(
-                foreign_files.read, path, run.params.format, run.companions, spool,
-                run.known_files.get(path, {}),
-            )  # fmt: skip
             await asyncio.to_thread(self._logs.update)
-        return await self._create_or_grow(found, target, path, run)
+        if found.log is not None:
+            left = await asyncio.to_thread(_still_there, found.files)
+            return await self._create_or_grow(replace(found, files=left), target, path, run, spool)
+        source = await asyncio.to_thread(
+            foreign_files.read, path, run.params.format, run.companions, spool, run.known_files.get(path, {}),
+        )  # fmt: skip
+        return await self._create_or_grow(source, target, path, run, spool)
 
     async def _refuse_forgotten(self, found: NewSession | ReadSource, path: str) -> None:
         """Raise `NotImported` for a forgotten session, and for a copy or a fork of one that is not stored yet."""
@@ -321,80 +323,81 @@ class Imports:
             raise refusal
 
     async def _create_or_grow(
-        self, source: ReadSource, target: Target, path: str, run: ImportRun
+        self, found: ReadSource | NewSession, target: Target, path: str, run: ImportRun, spool: Spool
     ) -> t.ImportedSession:
-        """Create a session from a file, or append the entries that the session of an earlier import lacks."""
-        imported = source.imported
-        names = imported_log.candidates(imported, path)
+        """Create a session from a file, or append the entries that the session of an earlier import lacks.
+
+        A new session has its log in a file.
+        """
+        source = found.source if isinstance(found, NewSession) else found
+        names = imported_log.candidates(source.imported, path)
         for session_id in names:
-            there = await self._there(session_id)
-            is_to_replace = there is not None and await self._is_to_replace(there, session_id, imported)
-            if there is None or is_to_replace:
+            there = await self._growth(source, session_id, path, run, spool)
+            if there is Unrelated.OTHER:
+                continue
+            if there is None or (there.lacks_history and await self._is_replaceable(session_id)):
                 finding = BlobFinder(self._blobs_of(path))
-                new = await asyncio.to_thread(new_session, source, session_id, target, finding)
+                if isinstance(found, NewSession):
+                    new = await import_reading.in_child(
+                        import_reading.with_id, found, session_id, target, spool
+                    )
+                else:
+                    new = await asyncio.to_thread(new_session, found, session_id, target, finding)
                 with contextlib.suppress(LogExists):  # the log of another program has this id
                     former = None if there is None else there.ref
                     return await self._create(
                         new, path, run, missing_images=finding.missing, in_place_of=former
                     )
-                continue
-            if recorded.is_recorded(there.tree, imported):
-                own = await asyncio.to_thread(_without_recorded, source, there)
-                return await self._grow(own, session_id, there, path, run)
-            if await asyncio.to_thread(imported_log.is_import_of, there.tree, there.read, imported):
-                return await self._grow(source, session_id, there, path, run)
+            elif there.is_import:
+                return await self._grow(source, there, session_id, path, run)
         raise NotImported(f"other sessions have its ids: {', '.join(names)}")
 
-    async def _is_to_replace(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
-        """Return whether the log of a fork that was stored without its history is replaced by one with it.
+    async def _is_replaceable(self, session_id: str) -> bool:
+        """Return whether the log of a fork that was stored without its history may be replaced by one with it.
 
         Entries never move, so that the history cannot be added. A session that is in use, or was continued here, stays.
         """
-        if not await asyncio.to_thread(imported_log.lacks_history, there.tree, there.read, imported):
-            return False
         if (live := self._sessions.cached(session_id)) is not None:
             await self._sessions.close_unless_in_use(live)
-            if self._sessions.cached(session_id) is not None:
-                return False
-        return True
+        return self._sessions.cached(session_id) is None
 
     async def _replace(self, ref: str, new: NewSession) -> Log:
         """Replace the log of a session that is not open, and return it closed. The original stays beside it."""
         log = await self._files.open_ref(ref)
         try:
-            await log.rewrite(new.lines, entries.CURRENT_VERSION)
+            data = new.lines if new.log is None else await asyncio.to_thread(Path(new.log).read_bytes)
+            await log.rewrite(data, entries.CURRENT_VERSION)
             if new.is_answered:
                 await log.promote()
         finally:
             await log.close()
         return log
 
-    async def _there(self, session_id: str) -> ScannedLog | None:
-        """Read the log of a session without opening the session. Returns None if no session has this id."""
+    async def _growth(
+        self, source: ReadSource, session_id: str, path: str, run: ImportRun, spool: Spool
+    ) -> Growth | Literal[Unrelated.OTHER] | None:
+        """Return what a source adds to a session, which is not opened; None if no session has this id."""
         while True:
             live = self._sessions.cached(session_id)
             ref = self._logs.refs.get(session_id) if live is None else live.log.ref
-            if ref is None or (scanned := await asyncio.to_thread(self._scan, ref)) is not None:
-                return None if ref is None else scanned
+            if ref is None:
+                return None
+            if source.log is not None and self._files.local:
+                filed = await import_reading.in_child(
+                    growth.find_into_file, source, path, ref, self._files, spool, is_followed=run.is_followed
+                )
+                found = (
+                    await asyncio.to_thread(filed.with_entries) if isinstance(filed, FiledGrowth) else filed
+                )
+            else:  # only this process has the connection of the store
+                found = await asyncio.to_thread(
+                    growth.find, source, path, ref, self._files, is_followed=run.is_followed
+                )
+            if found is not Unrelated.GONE:
+                return found
             await asyncio.to_thread(self._logs.update)
             if self._logs.refs.get(session_id) in (None, ref):  # otherwise it was moved
                 return None
-
-    def _is_foreign(self, ref: str) -> bool:
-        """Return whether a log that the store lists is a session file of another program."""
-        return foreign_program_of(lambda size: bytes_of(self._files, ref, 0, size)) is not None
-
-    def _scan(self, ref: str) -> ScannedLog | None:
-        scanned = ScannedLog(ref, self._files)
-        try:
-            if self._is_foreign(ref):
-                return None
-            for data in self._files.scan(ref):
-                scanned.take(data)
-        except LogNotFound:
-            return None
-        scanned.tree.finish()
-        return scanned
 
     async def _create(
         self,
@@ -447,39 +450,26 @@ class Imports:
         )
 
     async def _grow(
-        self, source: ReadSource, session_id: str, there: ScannedLog, path: str, run: ImportRun
+        self, source: ReadSource, found: Growth, session_id: str, path: str, run: ImportRun
     ) -> t.ImportedSession:
-        whole, rows = source.imported, there.tree
-        status = source.state.status
-        imported = await asyncio.to_thread(imported_log.without_history, whole, rows)
-        role = await asyncio.to_thread(leading_file.role_of, path, status, imported, rows)
-        if role.leads:
-            imported = await asyncio.to_thread(imported_log.continued, imported, rows)
-        imported = await asyncio.to_thread(
-            imported_log.beside_by_content, imported, rows, there.read, is_other=role.is_other
-        )
-        folder = await asyncio.to_thread(self._new_folder, path, imported, role, rows, run)
+        imported, role, ref, log_status = found.imported, found.role, found.ref, found.log_status
+        folder = await asyncio.to_thread(self._new_folder, path, found, run)
         new: list[ImportedEntry] = []
         missing_images: Iterable[str] = ()
-        title, draft = rows.title, not (rows.has_assistant() or imported.is_answered)
-        ref, log_status = there.ref, there.status
-        replaces = imported.is_state and replaces_state(rows, imported)
-        lacks = bool(await asyncio.to_thread(imported_log.missing, imported, rows))
-        restores = (
-            run.is_followed
-            and role.leads
-            and await asyncio.to_thread(self._restores_leaf, there, session_id, imported)
-        )
-        if restores and not lacks:
+        title, draft = found.title, found.is_draft
+        restores = run.is_followed and role.leads and self._restores_leaf(found, session_id)
+        if restores and not found.lacks:
             imported.report.add_problem(0, RESTORED)
-        if count := await asyncio.to_thread(imported_log.cut_off, whole, rows):
-            imported.report.add_problem(0, CUT_OFF.format(count=count, session_id=session_id))
-        if lacks or replaces or restores or role.takes_over or folder is not None:
+        if found.cut_off:
+            imported.report.add_problem(0, CUT_OFF.format(count=found.cut_off, session_id=session_id))
+        if found.lacks or found.replaces_state or restores or role.takes_over or folder is not None:
             was_open = self._sessions.cached(session_id) is not None
             live = await self._sessions.session(session_id)
             live.appending_jobs += 1
             try:
-                new = imported_log.missing(imported, live.tree)
+                if found.last is not None and live.tree.any_row(found.last) is None:
+                    raise NotImported(OTHER_LOG)  # the next import compares it with the new log
+                new = await asyncio.to_thread(imported_log.missing, imported, live.tree)
                 blobs = self._blobs_of(path)
                 finding = BlobFinder(blobs)
                 whole_lines = await asyncio.to_thread(_with_images, new, finding)
@@ -488,7 +478,7 @@ class Imports:
                     new = whole_lines
                 await self._take_files(source.files, new)
                 await self._carry(blobs, new)
-                if new or replaces or restores:
+                if new or found.replaces_state or restores:
                     by = run.reporting.origin
                     await self._append(live, imported, new, by, role, is_followed=run.is_followed)
                 if role.takes_over:
@@ -506,9 +496,9 @@ class Imports:
             status="unchanged", session_id=session_id, title=title, is_draft=draft, added_count=0,
             **report_fields(imported, path),
         )  # fmt: skip
-        blob_bytes = await asyncio.to_thread(_blob_bytes, there.named, self._own_blobs)
+        blob_bytes = await asyncio.to_thread(_blob_bytes, found.named, self._own_blobs)
         run.record(path, source.state, session, ref, log_status, blob_bytes, imported)
-        if not new and not replaces and not restores:
+        if not new and not found.replaces_state and not restores:
             return session
         _report_missing(imported, missing_images)
         return msgspec.structs.replace(
@@ -530,30 +520,26 @@ class Imports:
         named = await asyncio.to_thread(lambda: named_hashes(entry.line for entry in new))
         await blobs.carry(named, self._files.blobs)
 
-    def _restores_leaf(self, there: ScannedLog, session_id: str, imported: Imported) -> bool:
+    def _restores_leaf(self, found: Growth, session_id: str) -> bool:
         """Return whether the leaf, which no client moved, is an ancestor of the leaf of the whole file."""
-        leaf = there.tree.pending_leaf_id
-        if session_id not in self._followed_leaves and is_of_agent(there.tree, there.read, imported):
-            self._followed_leaves[session_id] = leaf
-        is_followed = self._followed_leaves.get(session_id, UNSET) == leaf
-        return is_followed and is_above(there.tree, leaf, imported.leaf)
+        if session_id not in self._followed_leaves and found.is_agents_leaf:
+            self._followed_leaves[session_id] = found.leaf
+        return found.leaf_is_above and self._followed_leaves.get(session_id, UNSET) == found.leaf
 
-    def _new_folder(
-        self, path: str, imported: Imported, role: FileRole, tree: Tree, run: ImportRun
-    ) -> str | None:
+    def _new_folder(self, path: str, found: Growth, run: ImportRun) -> str | None:
         """Return the folder to which a session moves because its file, or the request, names it; None if it stays.
 
         A session that a user has moved here stays in its folder, even if its file names another one. Blocks.
         """
-        here = "" if tree.header is None else tree.header.cwd
+        role, cwd = found.role, found.imported.cwd
         if run.params.cwd is not None:
-            return None if run.params.cwd == here else run.params.cwd
-        if not role.leads or lines.valid_text(imported.cwd) in ("", here):
+            return None if run.params.cwd == found.cwd else run.params.cwd
+        if not role.leads or lines.valid_text(cwd) in ("", found.cwd):
             return None
-        former = path if not role.is_other or tree.origin is None else tree.origin.path or path
+        former = path if not role.is_other else found.origin_path or path
         record = self._records.find([former], run.params.format).get(former)
         was = "" if record is None else record.cwd
-        return imported.cwd if was == here or (not was and role.takes_over) else None
+        return cwd if was == found.cwd or (not was and role.takes_over) else None
 
     async def _move(self, live: LiveSession, folder: str) -> None:
         """Move a session to another folder, unless its file is in a folder of another program."""
@@ -574,12 +560,9 @@ class Imports:
         return SessionBlobs(None, stores=(self._files.blobs,), fallback=self._files.blobs_beside(path))
 
 
-def _without_recorded(source: ReadSource, there: ScannedLog) -> ReadSource:
-    """Return the result of a reading without recorded entries. Raises `NotImported` while a turn is being recorded."""
-    quiet = time.time() - source.state.status.modified_ns / 1e9
-    if quiet < foreign_files.GROWING_SECONDS and recorded.has_open_turn(there.tree, there.read):
-        raise NotImported(BEING_RECORDED)
-    return source._replace(imported=recorded.joined(source.imported, there.tree, there.read))
+def _still_there(files: Mapping[str, str]) -> dict[str, str]:
+    """Return the files of a spool without those that became blobs of the store."""
+    return {digest: path for digest, path in files.items() if Path(path).exists()}
 
 
 def _blob_bytes(hashes: Iterable[str], blobs: SessionBlobs) -> int:

@@ -3,7 +3,7 @@
 The titles and tags of the agent are stored unchanged, in a custom entry that sets nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from sessiond.hub.session.live import LiveSession
@@ -21,24 +21,32 @@ _FROM_SOURCE: Final = ("line-", "title-")
 REASON: Final = "a client has set another value"
 
 
-def kept(live: LiveSession, new: Sequence[ImportedEntry], dialect: str) -> list[ImportedEntry]:
+def setting(entries: Iterable[ImportedEntry]) -> list[int]:
+    """Return the places of the entries that set a title or tags."""
+    return [
+        place
+        for place, entry in enumerate(entries)
+        if entry.type in _TITLES or (entry.type == "custom" and _TAGS in entry.line)
+    ]
+
+
+def kept(
+    live: LiveSession, new: Sequence[ImportedEntry], places: Iterable[int], dialect: str
+) -> list[ImportedEntry]:
     """Return new entries of a source, without effect where a client has set a title or tags.
 
     Args:
         live: The session.
         new: The entries.
+        places: The places of those that set a title or tags.
         dialect: The format of the source.
     """
-    found: list[ImportedEntry] = []
-    for entry in new:
-        overrides = (entry.type in _TITLES and _is_ours(live, tags=False)) or (
-            entry.type == "custom" and _TAGS in entry.line and _is_ours(live, tags=True)
-        )
-        if overrides:
+    found = list(new)
+    for place in places:
+        entry = found[place]
+        if _is_ours(live, tags=entry.type not in _TITLES):
             line = imported_log.as_preserved(entry, dialect, REASON)
-            found.append(ImportedEntry(entry.id, entry.parent_id, "custom", line))
-        else:
-            found.append(entry)
+            found[place] = ImportedEntry(entry.id, entry.parent_id, "custom", line)
     return found
 
 

@@ -11,6 +11,8 @@ from sessiond.store.base import Store
 
 MAX_KEPT_BYTES: Final = 16 * 1024 * 1024
 """The size of a log of which all bytes are kept. The entries of a larger one are read again."""
+_WINDOW: Final = 256 * 1024
+"""Bytes that are read from a larger log at a time: the next entries that are asked for are mostly among them."""
 _REFERENCE_BYTES: Final = len(PREFIX) + 64
 
 
@@ -32,6 +34,7 @@ class ScannedLog:
         self._store = store
         self._kept: bytearray | None = bytearray()
         self._last = b""
+        self._window = (0, b"")  # the offset of bytes that were read again, and these bytes
 
     def take(self, data: bytes) -> None:
         """Add the next bytes of the log."""
@@ -50,4 +53,8 @@ class ScannedLog:
     def _bytes(self, start: int, end: int) -> bytes:
         if self._kept is not None:
             return bytes(self._kept[start:end])
-        return bytes_of(self._store, self.ref, start, end)
+        first, data = self._window
+        if not first <= start <= end <= first + len(data):
+            first, data = start, bytes_of(self._store, self.ref, start, max(end, start + _WINDOW))
+            self._window = first, data
+        return data[start - first : end - first]

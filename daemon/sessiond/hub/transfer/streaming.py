@@ -7,7 +7,7 @@ so is each that is not lines. All functions block.
 
 import contextlib
 import gc
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +20,7 @@ from sessiond.agents.companions import Companions
 from sessiond.hub import clock
 from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history, reading_progress
 from sessiond.hub.transfer.attachments import AttachmentReader
-from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs, entries_in
+from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs
 from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NO_ENTRIES, TOO_DEEP, NotImported, content_of
 from sessiond.hub.transfer.json_texts import NotText
@@ -38,7 +38,7 @@ from sessiond.hub.transfer.taken_texts import CHUNK, MARK, TakenTexts, without_m
 from sessiond.hub.transfer.unchanged import IMPORTER
 from sessiond.session.content import fields
 from sessiond.session.dialects import imported_log
-from sessiond.session.dialects.import_builder import Imported, ImportedEntry, ImportReport
+from sessiond.session.dialects.import_builder import Imported, ImportReport
 from sessiond.session.dialects.source import FIRST_LINES, first_objects
 from sessiond.session.dialects.source_reader import SourceReader
 from sessiond.store.files.space import free_bytes
@@ -64,7 +64,6 @@ class StreamedLog:
         reader: The state of the reader, if it can continue.
         named: The hashes of the blobs that the log names.
         files: The files of the spool with these blobs, by hash.
-        entries: The entries, if the session is there already; otherwise none.
     """
 
     path: str
@@ -77,14 +76,12 @@ class StreamedLog:
     reader: bytes | None
     named: frozenset[str]
     files: dict[str, str]
-    entries: list[ImportedEntry]
 
 
 def read(
     path: str,
     dialect: str | None,
     companions: Companions,
-    taken: Container[str],
     spool: Spool,
     known_files: Mapping[str, LookedAt] = MappingProxyType({}),
     *,
@@ -97,7 +94,6 @@ def read(
         path: The file.
         dialect: The format. If None, it is detected.
         companions: Finds what other files say about the session.
-        taken: The ids of the existing sessions.
         spool: Takes the log, and the long texts.
         known_files: The files beside the source that an earlier reading looked at.
         cwd: The folder of the session; None for the one that the file names.
@@ -126,9 +122,7 @@ def read(
                 )  # fmt: skip
                 attachments = AttachmentReader(path, found, spool, known_files)
                 entries = opened.enter_context(EntryFiles(texts, attachments, found))
-                log = _Stream(found, file, texts, entries, attachments).log(
-                    taken, cwd, title_space=title_space
-                )
+                log = _Stream(found, file, texts, entries, attachments).log(cwd, title_space=title_space)
     except NamesOtherBlobs:
         pass
     except BlockingIOError:
@@ -246,7 +240,7 @@ class _Stream:
         assert make is not None
         return make(self._lines, state)
 
-    def log(self, taken: Container[str], cwd: str | None, *, title_space: bool) -> StreamedLog | None:
+    def log(self, cwd: str | None, *, title_space: bool) -> StreamedLog | None:
         """Read the file. The arguments are those of `read`."""
         start, newlines = self._continued()
         reader, lines = self._reader, self._lines
@@ -281,7 +275,6 @@ class _Stream:
             path, session_id, folder, replace(imported, entries=[]), state,
             count, imported.is_state or counts.is_answered, reader_state,
             frozenset(self._entries.named), {**self._attachments.files, **self._texts.files},
-            entries_in(path, count) if session_id in taken else [],
         )  # fmt: skip
 
     def _continued(self) -> tuple[int, int]:

@@ -5,7 +5,6 @@ Runs in a child process if the sessions are in files. Nothing is stored.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -21,7 +20,6 @@ from sessiond.session.dialects.import_builder import IMPORT_TYPE, Imported
 from sessiond.session.tree import entries, lines
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound, StorageFailed
-from sessiond.store.files.store import FileStore
 
 MAX_NAMED: Final = 3
 """Limit of the entries that a comparison names."""
@@ -65,28 +63,24 @@ class SourceComparison:
         return self.failure is None and not self.missing_count and not self.different_count
 
 
-def compare_with_files(pairs: Sequence[Pair], data: str, state: str, spool: Spool) -> list[SourceComparison]:
-    """Compare sources with the logs of a file store.
+def compare(pairs: Sequence[Pair], store: Store, spool: Spool) -> list[SourceComparison]:
+    """Compare sources with their logs. Blocks.
 
     Args:
         pairs: The sources with their logs.
-        data: The data folder of the store.
-        state: The state folder of the store.
+        store: The store of the logs.
         spool: Takes the long texts of the sources. It is cleared at the end.
     """
-    return list(compare(pairs, FileStore(Path(data), Path(state)), spool))
-
-
-def compare(pairs: Iterable[Pair], store: Store, spool: Spool) -> Iterable[SourceComparison]:
-    """Yield the comparison of each source with its log. Blocks."""
     companions = Companions()
+    results: list[SourceComparison] = []
     for pair in pairs:
         try:
-            yield _compared(pair, store, companions, spool)
+            results.append(_compared(pair, store, companions, spool))
         except (NotImported, OSError, StorageFailed, LogNotFound) as error:
-            yield SourceComparison(pair.path, failure=str(error))
+            results.append(SourceComparison(pair.path, failure=str(error)))
         finally:
             spool.clear()
+    return results
 
 
 def _compared(pair: Pair, store: Store, companions: Companions, spool: Spool) -> SourceComparison:

@@ -19,9 +19,8 @@ from sessiond.hub.transfer.source_records import SourceRecord
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.verification import sources
-from sessiond.hub.verification.comparing import Pair, SourceComparison, compare, compare_with_files
+from sessiond.hub.verification.comparing import Pair, SourceComparison, compare
 from sessiond.hub.verification.sources import CheckedSources, Gap
-from sessiond.paths import Locations
 from sessiond.protocol import types as t
 from sessiond.protocol.findings import shell_word
 from sessiond.session.tree.lines import valid_text
@@ -67,9 +66,7 @@ class SourceVerification:
         self._files = files
         self._is_forgotten = is_forgotten
 
-    async def verify(
-        self, params: t.AgentVerifyParams, locations: Locations, report: ReportPercentage
-    ) -> t.AgentVerifyResult:
+    async def verify(self, params: t.AgentVerifyParams, report: ReportPercentage) -> t.AgentVerifyResult:
         """Return the gaps.
 
         Raises:
@@ -80,13 +77,12 @@ class SourceVerification:
         for name in names:
             if name not in AGENTS:
                 raise IncompatibleParams(f"there is no agent {name!r:.80}")
-        verified = await self.examine(names, locations, report, deep=params.deep)
+        verified = await self.examine(names, report, deep=params.deep)
         return _result(verified, deep=params.deep)
 
     async def examine(
         self,
         names: Collection[str],
-        locations: Locations,
         report: ReportPercentage,
         *,
         deep: bool,
@@ -96,7 +92,6 @@ class SourceVerification:
 
         Args:
             names: The names of the agents.
-            locations: The folders of sessiond.
             report: Receives progress.
             deep: Whether to compare all sources.
             changed_before_ns: If it is not None, only sources that were not changed since this time, in nanoseconds
@@ -122,7 +117,7 @@ class SourceVerification:
         for batch in _batches(to_compare):
             report(f"Comparing {compared + 1:,} of {len(to_compare):,}", 100 * compared // len(to_compare))
             pairs = [Pair(path, logs[session_id].ref) for _, path, session_id in batch]
-            results = {result.path: result for result in await self._compared(pairs, locations)}
+            results = {result.path: result for result in await self._compared(pairs)}
             for one, path, session_id in batch:
                 _take(one, session_id, results[path])
             compared += len(batch)
@@ -146,14 +141,12 @@ class SourceVerification:
 
         return await asyncio.to_thread(check)
 
-    async def _compared(self, pairs: Sequence[Pair], locations: Locations) -> list[SourceComparison]:
+    async def _compared(self, pairs: Sequence[Pair]) -> list[SourceComparison]:
         spool = Spool(self._files.blobs.folder_for_files())
         if not self._files.local:  # only this process has the connection of the store
-            return await asyncio.to_thread(lambda: list(compare(pairs, self._files, spool)))
+            return await asyncio.to_thread(compare, pairs, self._files, spool)
         try:
-            return await run_in_child_process(
-                compare_with_files, pairs, locations.data, locations.state, spool
-            )
+            return await run_in_child_process(compare, pairs, self._files, spool)
         finally:
             await asyncio.to_thread(spool.clear)  # a process that was killed could not
 

@@ -46,7 +46,7 @@ async def verify(client: Client, params: t.AgentVerifyParams) -> t.AgentVerifyRe
     Raises `IncompatibleParams`, `StorageFailed`.
     """
     with progress_in_percent(client, params.work_done_token, "Verifying") as report:
-        return await client.hub.verification.verify(params, client.server.locations, report)
+        return await client.hub.verification.verify(params, report)
 
 
 async def follow(client: Client, params: t.AgentFollowParams) -> t.AgentFollowResult:

@@ -115,6 +115,10 @@ class FileStore(TerminalFiles, SoleDaemon):
         self._closing = asyncio.Event()
         self.blobs = FileBlobs(data / "blobs", self._trash, pool=self._pool, calls=self._calls)
 
+    def __reduce__(self) -> tuple[type["FileStore"], tuple[Path, Path]]:
+        """Pickle as a store of the same folders, with which a child process reads logs."""
+        return FileStore, self._folders
+
     def keeps(self, ref: str) -> bool:
         """Return whether a path is in `sessions/` or `drafts/`. The path need not exist."""
         path = Path(ref)
