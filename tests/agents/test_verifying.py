@@ -80,6 +80,7 @@ async def test_every_followed_source_is_whole(kind: str, deep: bool, agents_home
     [row] = found["agents"]
     assert (row["agent"], row["fileCount"], row["wholeCount"]) == (agent, 1, 1)
     assert (row["entryCount"] is not None) == deep
+    assert row["sizeBytes"] > 1_000
 
 
 async def test_nothing_is_verified_if_no_agent_is_followed(agents_home: Path, peer: Peer) -> None:

@@ -45,10 +45,11 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSources:
-    """The sources of one agent, their status, and the results of checking them."""
+    """The sources of one agent, their status, the size of their files or databases, and the results of checking them."""
 
     agent: Agent
     status: Mapping[str, FileStatus]
+    size_bytes: int
     checked: CheckedSources
 
 
@@ -129,13 +130,15 @@ class SourceVerification:
         environ, records = self._following.environ, await self._following.records()
 
         def check() -> VerifiedSources:
-            status = sources_of(agent, environ).census().sources
+            places = sources_of(agent, environ)
+            status = places.census().sources
             if changed_before_ns is not None:
                 status = {path: one for path, one in status.items() if one.modified_ns < changed_before_ns}
             below: Mapping[str, SourceRecord] = records.below(agent.folders(environ))
             return VerifiedSources(
                 agent,
                 status,
+                places.size_of(status),
                 sources.check(status, below, logs, trashed, self._files.measured, self._is_forgotten),
             )
 
@@ -190,7 +193,7 @@ def _take(one: VerifiedSources, session_id: str, result: SourceComparison) -> No
 def _result(verified: Sequence[VerifiedSources], *, deep: bool) -> t.AgentVerifyResult:
     agents = [
         t.AgentVerification(
-            agent=one.agent.name, file_count=len(one.status), size_bytes=one.checked.size,
+            agent=one.agent.name, file_count=len(one.status), size_bytes=one.size_bytes,
             whole_count=len(one.checked.whole), empty_count=len(one.checked.empty),
             deleted_count=len(one.checked.deleted), left_out_count=len(one.checked.left_out),
             entry_count=one.checked.entry_count if deep else None,

@@ -43,7 +43,6 @@ class CheckedSources:
         left_out: Those that are excluded, or whose session was forgotten.
         suspects: Those that must be compared, with the id of their session.
         gaps: The gaps that are certain.
-        size: The size of all sources.
         entry_count: The number of the entries that were compared.
     """
 
@@ -53,7 +52,6 @@ class CheckedSources:
     left_out: set[str] = field(default_factory=set)
     suspects: dict[str, str] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
-    size: int = 0
     entry_count: int = 0
 
 
@@ -75,7 +73,7 @@ def check(
         measured: Returns a log with the size of its lines, which of a packed log is not that of its file.
         is_forgotten: Returns whether a session was forgotten, by its id.
     """
-    found = CheckedSources(size=sum(status.size for status in sources.values()))
+    found = CheckedSources()
     for path, status in sources.items():
         record = records.get(path)
         if record is None:
