@@ -45,7 +45,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class VerifiedSources:
-    """The sources of one agent, their status, the size of their files or databases, and the results of checking them."""
+    """The sources of one agent, their status, the size of their files or databases, and what checking them found."""
 
     agent: Agent
     status: Mapping[str, FileStatus]
