@@ -12,9 +12,16 @@ _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_with_children(pid: int) -> float:
-    """Return the seconds of processor time of a process and of its children that have ended."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / _TICKS
+    """Return the seconds of processor time of a process and of its children, also of those that have ended."""
+    return _cpu(pid) + sum(map(_cpu, _children(pid)))
+
+
+def _cpu(pid: int) -> float:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+    except OSError:
+        return 0.0  # it has ended meanwhile, and is soon one of those that have
+    return sum(map(int, stat.rpartition(")")[2].split()[11:15])) / _TICKS
 
 
 @contextmanager

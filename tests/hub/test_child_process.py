@@ -6,6 +6,7 @@ import gc
 import operator
 import os
 import pickle
+import signal
 import subprocess
 import time
 import weakref
@@ -18,7 +19,7 @@ from sessiond.agents.companions import Companions
 from sessiond.error_text import TemplatedError
 from sessiond.hub.errors import ChildFailed, ChildNotStarted, IncompatibleParams, TooLarge
 from sessiond.hub.execution import child_process
-from sessiond.hub.execution.child_process import run_in_child_process, run_on_pieces
+from sessiond.hub.execution.child_process import KeptProcess, run_in_child_process, run_on_pieces
 from sessiond.hub.transfer import foreign_files
 from sessiond.hub.transfer.foreign_files import NotImported
 from sessiond.store.errors import LogCopied, StorageFull
@@ -102,11 +103,63 @@ def test_a_process_ends_when_nobody_waits_for_its_result_any_more() -> None:
     process = subprocess.Popen(child_process.COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
-    pickle.dump(((time.sleep, (60.0,), {}), False), process.stdin)
+    pickle.dump(((time.sleep, (60.0,), {}), False, True), process.stdin)
     process.stdin.flush()
     process.stdout.close()  # as the end of the daemon does
     assert process.wait(30) == 1
     process.stdin.close()
+
+
+@pytest.fixture
+def kept() -> Iterator[KeptProcess]:
+    process = KeptProcess()
+    yield process
+    process.close()
+
+
+async def test_a_kept_process_serves_one_call_after_the_other(kept: KeptProcess) -> None:
+    first = await kept.run(os.getpid)
+    with pytest.raises(FileNotFoundError):
+        await kept.run(os.stat, "/nowhere/at/all")
+    assert await kept.run(os.getpid) == first != os.getpid()
+
+
+async def test_calls_at_the_same_time_have_processes_of_their_own(kept: KeptProcess) -> None:
+    first, second = await asyncio.gather(kept.run(os.getpid), kept.run(os.getpid))
+    assert first != second
+    assert await kept.run(os.getpid) == first
+
+
+async def test_a_call_to_a_kept_process_that_was_ended_is_served_by_another(kept: KeptProcess) -> None:
+    first = await kept.run(os.getpid)
+    os.kill(first, signal.SIGKILL)
+    assert await kept.run(os.getpid) != first
+
+
+async def test_a_call_that_ends_two_processes_fails_and_the_next_one_is_served(kept: KeptProcess) -> None:
+    await kept.run(os.getpid)
+    with pytest.raises(ChildFailed):
+        await kept.run(os._exit, 3)
+    assert await kept.run(os.getpid) != os.getpid()
+
+
+async def test_canceling_a_call_ends_the_kept_process(kept: KeptProcess) -> None:
+    first = await kept.run(os.getpid)
+    work = asyncio.create_task(kept.run(time.sleep, 60.0))
+    await asyncio.sleep(0)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert await kept.run(os.getpid) != first
+
+
+async def test_a_kept_process_ends_when_it_has_had_no_call_for_some_time(
+    kept: KeptProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_process, "KEPT_SECONDS", 0.01)
+    first = await kept.run(os.getpid)
+    await until(lambda: not Path(f"/proc/{first}").exists())
+    assert await kept.run(os.getpid) != first
 
 
 async def numbers(count: int) -> AsyncIterator[Iterator[int]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.hub.execution.child_process import run_in_child_process
+from sessiond.hub.execution.child_process import KeptProcess
 from sessiond.hub.transfer import import_appending, import_reading
 from support.daemons import Peer, running
 from support.dialect_files import FILES
@@ -19,16 +19,17 @@ OLD = 1_700_000_000
 
 @pytest.fixture
 def every_file_is_large(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """From now on; the paths of files that a process was started for."""
+    """From now on; the paths of files that a process reads."""
     read: list[str] = []
+    run = KeptProcess.run
 
-    async def noted(function: Any, source: Any, *arguments: Any, **options: Any) -> Any:
+    async def noted(self: KeptProcess, function: Any, source: Any, *arguments: Any, **options: Any) -> Any:
         if isinstance(source, str):  # otherwise it was read already
             read.append(source)
-        return await run_in_child_process(function, source, *arguments, **options)
+        return await run(self, function, source, *arguments, **options)
 
     monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
-    monkeypatch.setattr(import_reading, "run_in_child_process", noted)
+    monkeypatch.setattr(KeptProcess, "run", noted)
     return read
 
 
@@ -162,13 +163,15 @@ async def test_a_child_process_that_is_killed_skips_only_its_file(
     write(folder / "first.jsonl", FILES["go"])
     write(folder / "second.jsonl", FILES["claude-code"])
 
-    async def dying(function: Any, path: str, *arguments: Any, **options: Any) -> Any:
+    run = KeptProcess.run
+
+    async def dying(self: KeptProcess, function: Any, path: str, *arguments: Any, **options: Any) -> Any:
         if path.endswith("first.jsonl"):
-            return await run_in_child_process(os._exit, 9)
-        return await run_in_child_process(function, path, *arguments, **options)
+            return await run(self, os._exit, 9)
+        return await run(self, function, path, *arguments, **options)
 
     monkeypatch.setattr(import_reading, "LARGE_FILE", 0)
-    monkeypatch.setattr(import_reading, "run_in_child_process", dying)
+    monkeypatch.setattr(KeptProcess, "run", dying)
     async with running(tmp_path / "home") as daemon:
         result = await imported(await daemon.attach(), folder)
     assert [file["path"] for file in result["skipped"]] == [str(folder / "first.jsonl")]

@@ -1,8 +1,8 @@
 """Long computations in a child process, so that they do not hold the daemon's interpreter lock.
 
 A thread is not enough: one call into C (a regular expression, a join of many bytes) or one garbage collection stops
-all threads until it ends, and its duration grows with the data. The process serves one call. It reads its work from
-standard input, and ends with the daemon: when nothing reads its standard output.
+all threads until it ends, and its duration grows with the data. The process reads its work from standard input, and
+ends with the daemon: when nothing reads its standard output. It serves one call, or several if it is kept.
 """
 
 import asyncio
@@ -28,6 +28,8 @@ COMMAND: Final = (sys.executable, "-E", "-P", "-m", "sessiond.hub.execution.chil
 """The command of the child process."""
 _NICENESS: Final = 5
 _PROTOCOL: Final = 5
+KEPT_SECONDS: Final = 30.0
+"""The time after its last call at which a kept process ends."""
 
 
 async def run_in_child_process(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,25 +59,103 @@ async def run_on_pieces(
     return cast(R, await _run((function, (argument,), {}), pieces))
 
 
+class KeptProcess:
+    """A child process that serves one call after the other, because a start takes as long as reading 6 MB.
+
+    It is started for the first call, and ends when it has had none for `KEPT_SECONDS`. A call that comes while it is
+    busy gets a process of its own.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_busy = False
+        self._ending: asyncio.TimerHandle | None = None
+
+    async def run(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call a function as `run_in_child_process` does. If a process ends that served others, a new one is asked."""
+        if self._is_busy:
+            return await run_in_child_process(function, *args, **kwargs)
+        self._is_busy = True
+        if self._ending is not None:
+            self._ending.cancel()
+        try:
+            return cast(R, await self._run((function, args, kwargs)))
+        finally:
+            self._is_busy = False
+            loop = asyncio.get_running_loop()
+            self._ending = loop.call_later(KEPT_SECONDS, loop.run_in_executor, None, self.close)
+
+    def close(self) -> None:
+        """End the process, unless it is busy: canceling its call ends it then. Blocks."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            _close(process)
+
+    async def _run(self, call: object) -> object:
+        former, self._process = self._process, None
+        if former is not None:
+            with contextlib.suppress(
+                ChildFailed
+            ):  # the system has ended it, for lack of memory or with its group
+                return await self._answered(former, call)
+        return await self._answered(await asyncio.to_thread(_started), call)
+
+    async def _answered(self, process: "subprocess.Popen[bytes]", call: object) -> object:
+        try:
+            answer = await _exchanged(process, call, None, is_last=False)
+        except BaseException:
+            await _end(process)
+            raise
+        self._process = process
+        try:
+            return _result(*answer)
+        finally:
+            del answer
+
+
 async def _run(call: object, pieces: AsyncIterator[Iterable[object]] | None) -> object:
     process = await asyncio.to_thread(_started)
     try:
-        await _in_thread(process, _send, process, [(call, pieces is not None)])
-        if pieces is not None:
-            async for some in pieces:
-                if not await _in_thread(process, _send, process, some):
-                    break
-            await _in_thread(process, _send, process, [None])
-        has_returned, result = await _in_thread(process, _answer, process)
+        answer = await _exchanged(process, call, pieces, is_last=True)
     finally:
-        process.kill()  # it has no work left, or must not continue
-        await asyncio.to_thread(_close, process)
+        await _end(process)  # it has no work left, or must not continue
+    try:
+        return _result(*answer)
+    finally:
+        del answer
+
+
+async def _exchanged(
+    process: "subprocess.Popen[bytes]",
+    call: object,
+    pieces: AsyncIterator[Iterable[object]] | None,
+    *,
+    is_last: bool,
+) -> tuple[bool, Any]:
+    """Send a call to a process, and return its answer."""
+    await _in_thread(process, _send, process, [(call, pieces is not None, is_last)])
+    if pieces is not None:
+        async for some in pieces:
+            if not await _in_thread(process, _send, process, some):
+                break
+        await _in_thread(process, _send, process, [None])
+    return await _in_thread(process, _answer, process)
+
+
+def _result(has_returned: bool, result: Any) -> object:
+    """Return the result, or raise the error. No frame keeps an error: it would hold its own frames, and the call."""
     if not has_returned:
         try:
             raise result
         finally:
-            del result  # the error would hold its own frames, and the call, until a garbage collection
+            del result
     return result
+
+
+async def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    await asyncio.to_thread(_close, process)
 
 
 async def _in_thread(
@@ -135,11 +215,19 @@ def _close(process: "subprocess.Popen[bytes]") -> None:
 
 
 def main() -> None:
-    """Run the work that standard input describes, and write the result to standard output."""
+    """Run the work that standard input describes, and write the results to standard output."""
     os.nice(_NICENESS)
-    gc.disable()  # the process ends before memory matters
+    gc.disable()  # a call ends before memory matters
     threading.Thread(target=_end_with_the_daemon, daemon=True).start()
-    (function, args, kwargs), takes_pieces = pickle.load(sys.stdin.buffer)
+    is_last = False
+    while not is_last:
+        is_last = _serve()
+    os._exit(0)  # skips freeing the data, which takes time
+
+
+def _serve() -> bool:
+    """Run a call. Returns whether it is the last one."""
+    (function, args, kwargs), takes_pieces, is_last = pickle.load(sys.stdin.buffer)
     answer: tuple[bool, Any]
     try:
         answer = True, function(*([_received()] if takes_pieces else []), *args, **kwargs)
@@ -147,7 +235,10 @@ def main() -> None:
         answer = False, error
     pickle.dump(answer, sys.stdout.buffer, _PROTOCOL)
     sys.stdout.flush()
-    os._exit(0)  # skips freeing the data, which takes time
+    if not is_last:
+        del answer, args, kwargs
+        gc.collect()
+    return bool(is_last)
 
 
 def _end_with_the_daemon() -> None:

@@ -15,7 +15,7 @@ from typing import Final, ParamSpec, TypeVar
 from sessiond.agents.companions import Companions
 from sessiond.hub import session_info
 from sessiond.hub.errors import ChildFailed, ChildNotStarted
-from sessiond.hub.execution.child_process import run_in_child_process
+from sessiond.hub.execution.child_process import KeptProcess
 from sessiond.hub.session import entry_placement
 from sessiond.hub.transfer import (
     compressed,
@@ -112,6 +112,7 @@ async def read(
     target: Target,
     spool: Spool,
     known_files: Mapping[str, LookedAt],
+    process: KeptProcess,
 ) -> NewSession | ReadSource:
     """Read a file, and convert it to a new session.
 
@@ -125,6 +126,7 @@ async def read(
         target: The properties of a new session.
         spool: Takes the long texts, and the files beside the source.
         known_files: The files beside it as an earlier reading found them, if the store has them.
+        process: Reads a large file.
 
     Raises:
         NotImported: The file is not a session that can be imported.
@@ -138,7 +140,7 @@ async def read(
         return found
     try:
         return await in_child(
-            _read_large, path, dialect, companions, frozenset(taken), target, spool, known_files
+            process, _read_large, path, dialect, companions, frozenset(taken), target, spool, known_files
         )
     except (ChildFailed, asyncio.CancelledError):
         if not reading_progress.is_stored(spool):  # another process continues after what it has read
@@ -146,10 +148,10 @@ async def read(
         raise
 
 
-async def in_child(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+async def in_child(process: KeptProcess, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function in a child process, or in a thread, where it delays other requests, if none can be started."""
     try:
-        return await run_in_child_process(function, *args, **kwargs)
+        return await process.run(function, *args, **kwargs)
     except ChildNotStarted:
         return await asyncio.to_thread(function, *args, **kwargs)
 

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import UNSET
 
 from sessiond.hub.errors import ChildFailed, HubError, IncompatibleParams, refuse_unless_absolute
+from sessiond.hub.execution.child_process import KeptProcess
 from sessiond.hub.retention.forgotten import ForgottenSessions
 from sessiond.hub.session.blob_resolution import BlobFinder
 from sessiond.hub.session.blobs import PUTS_AT_ONCE, SessionBlobs, named_hashes
@@ -95,6 +96,7 @@ class Imports:
         self._forgotten = forgotten
         self._unchanged = UnchangedSources(files, self._records)
         self._logs = StoredLogs(files)
+        self._process = KeptProcess()
         self._pages_being_imported = 0
         self._spools: set[str] = set()  # the tokens of those in use
         self.missing_files: dict[str, list[str]] = {}
@@ -103,7 +105,8 @@ class Imports:
         """The leaf of each followed session after the last append from its file."""
 
     def close(self) -> None:
-        """Close the records of imports."""
+        """Close the records of imports, and end the process that reads large files."""
+        self._process.close()
         self._records.close()
 
     async def run(self, params: t.ImportParams, reporting: Reporting) -> t.ImportResult:
@@ -274,7 +277,7 @@ class Imports:
         format, companions = run.params.format, run.companions
         known_files = run.known_files.get(path, {})
         found = await import_reading.read(
-            path, format, companions, self._logs.refs, target, spool, known_files
+            path, format, companions, self._logs.refs, target, spool, known_files, self._process
         )
         try:
             return await self._store(found, target, path, run, spool)
@@ -339,7 +342,7 @@ class Imports:
                 finding = BlobFinder(self._blobs_of(path))
                 if isinstance(found, NewSession):
                     new = await import_reading.in_child(
-                        import_reading.with_id, found, session_id, target, spool
+                        self._process, import_reading.with_id, found, session_id, target, spool
                     )
                 else:
                     new = await asyncio.to_thread(new_session, found, session_id, target, finding)
@@ -384,7 +387,14 @@ class Imports:
                 return None
             if source.log is not None and self._files.local:
                 filed = await import_reading.in_child(
-                    growth.find_into_file, source, path, ref, self._files, spool, is_followed=run.is_followed
+                    self._process,
+                    growth.find_into_file,
+                    source,
+                    path,
+                    ref,
+                    self._files,
+                    spool,
+                    is_followed=run.is_followed,
                 )
                 found = (
                     await asyncio.to_thread(filed.with_entries) if isinstance(filed, FiledGrowth) else filed

@@ -13,9 +13,7 @@ NAME: Final = re.compile(
     r"\b[A-Za-z0-9]+(?:[._/:-][A-Za-z0-9]+)+|\b[A-Za-z0-9_]*(?:[a-z][A-Z]|[A-Za-z][0-9]|[0-9][A-Za-z])[A-Za-z0-9_]*"
 )
 """A word that people do not write in prose: it has a capital or a digit inside, or parts that a sign joins."""
-_CAMEL_MARK: Final = re.compile(
-    r"[A-Z0-9](?:(?<=[a-z][A-Z])|(?<=[A-Za-z][0-9])|(?<=[A-Z][A-Z])(?=[a-z]))"
-)
+_CAMEL_MARK: Final = re.compile(r"[A-Z0-9](?:(?<=[a-z][A-Z])|(?<=[A-Za-z][0-9])|(?<=[A-Z][A-Z])(?=[a-z]))")
 """A place that every name of `CAMEL` has. It begins with one of few characters, so that it is found fast."""
 _MARK: Final = re.compile(
     r"[A-Z0-9._/:-](?:(?<=[a-z][A-Z])|(?<=[A-Za-z][0-9])|(?<=[A-Z][A-Z])(?=[a-z])|(?<=[0-9][A-Z])|(?<=[0-9])(?=[a-z])"
