@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sessiond.config import AgentsConfig, Config, RetentionConfig
+from sessiond.hub.transfer import import_reading
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.verification import comparing
 from sessiond.server import server
@@ -113,7 +114,11 @@ async def test_a_session_that_lost_an_entry_is_named_with_the_entry(
     assert await gaps(peer, deep=True) == []
 
 
-async def test_each_lost_entry_of_a_log_is_found(agents_home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("large", [0, import_reading.LARGE_FILE])
+async def test_each_lost_entry_of_a_log_is_found(
+    large: int, agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_reading, "LARGE_FILE", large)
     claude = conversation(agents_home, turns=4)
     async with running(tmp_path / "home") as daemon:
         await follow(await daemon.attach())
@@ -129,10 +134,37 @@ async def test_each_lost_entry_of_a_log_is_found(agents_home: Path, tmp_path: Pa
         assert (found.missing, found.failure) == ([json.loads(lines[at])["id"]], None)
 
 
-async def test_other_content_is_found_by_a_deep_verification(
-    agents_home: Path, daemon: Running, peer: Peer
+@pytest.mark.parametrize("kind", WRITERS)
+async def test_a_source_is_compared_part_by_part_as_it_is_compared_whole(
+    kind: str, agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    conversation(agents_home)
+    agent, write = WRITERS[kind]
+    write(agents_home, texts_of(30_000))
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await follow(peer, agent)
+        [session] = (await peer.call("session/list"))["sessions"]
+        [log] = [file for file in daemon.files() if file.suffix == ".jsonl"]
+    store = FileStore(tmp_path / "home/data", tmp_path / "home/state")
+    log.write_bytes(log.read_bytes().replace(b"1 heron", b"1 HERON"))
+    results = []
+    for large in (0, import_reading.LARGE_FILE):
+        monkeypatch.setattr(import_reading, "LARGE_FILE", large)
+        spool = Spool(str(tmp_path / f"spool-{large}"))
+        results += comparing.compare([comparing.Pair(session["origin"]["path"], str(log))], store, spool)
+        assert list(tmp_path.glob(f"spool-{large}/.*")) == []
+    assert results[0] == results[1]
+    assert results[0].different_count == 1
+
+
+@pytest.mark.parametrize("padding", [0, 3_000_000])
+async def test_other_content_is_found_by_a_deep_verification(
+    padding: int, agents_home: Path, daemon: Running, peer: Peer
+) -> None:
+    claude = conversation(agents_home)
+    for start in range(0, padding, 50_000):
+        claude.says(f"{start} " * 7_000)
+    age(claude.path)
     await follow(peer)
     log = log_of(daemon)
     log.write_bytes(log.read_bytes().replace(b"answer 0", b"ANSWER 0"))

@@ -156,6 +156,11 @@ async def in_child(process: KeptProcess, function: Callable[P, R], *args: P.args
         return await asyncio.to_thread(function, *args, **kwargs)
 
 
+def is_large(path: str) -> bool:
+    """Return whether a source has at least `LARGE_FILE` bytes."""
+    return _size(path) >= LARGE_FILE
+
+
 def new_session(source: ReadSource, session_id: str, target: Target, find: Find) -> NewSession:
     """Convert an imported session to a new session with the given id.
 

@@ -1,16 +1,18 @@
 """Compares sources with their sessions: reads each source again, and finds the entries that its session lacks.
 
-Runs in a child process if the sessions are in files. Nothing is stored.
+Runs in a child process if the sessions are in files. A large source is read part by part into a file, and the lines of
+its entries are read from there when they are compared. Nothing is stored.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import msgspec
 
 from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import foreign_files, leading_file
+from sessiond.hub.transfer import foreign_files, import_reading, leading_file, streaming
+from sessiond.hub.transfer.entry_files import entries_in
 from sessiond.hub.transfer.foreign_files import NotImported, ReadSource
 from sessiond.hub.transfer.scanned_log import ScannedLog
 from sessiond.hub.transfer.spool import Spool
@@ -84,7 +86,7 @@ def compare(pairs: Sequence[Pair], store: Store, spool: Spool) -> list[SourceCom
 
 
 def _compared(pair: Pair, store: Store, companions: Companions, spool: Spool) -> SourceComparison:
-    source = foreign_files.read(pair.path, None, companions, spool)
+    source = _read(pair.path, companions, spool)
     log = ScannedLog(pair.ref, store)
     for data in store.scan(pair.ref):
         log.take(data)
@@ -100,6 +102,16 @@ def _compared(pair: Pair, store: Store, companions: Companions, spool: Spool) ->
         different[:MAX_NAMED],
         len(different),
     )
+
+
+def _read(path: str, companions: Companions, spool: Spool) -> ReadSource:
+    """Read a source; a large one part by part, so that the lines of its entries are in a file of the spool."""
+    if import_reading.is_large(path):
+        log = streaming.read(path, None, companions, spool, cwd=None, title_space=False)
+        if log is not None:
+            entries = entries_in(log.path, log.count, header=True)
+            return ReadSource(replace(log.imported, entries=entries), log.state)
+    return foreign_files.read(path, None, companions, spool)
 
 
 def _as_stored(source: ReadSource, path: str, log: ScannedLog) -> Imported:
