@@ -18,9 +18,9 @@ class Dialect:
     """One dialect: its name, the program it belongs to (`about`), and the functions that detect and read it.
 
     `detect` receives the first lines of a file, `detect_document` a file that is one object, and `detect_array` a file
-    that is one array. `reader` returns a reader of lines for a format whose files can be read on. `adds_text` tells
-    whether its custom messages that are not shown (`codex.developer`) are texts that the agent added, which no other
-    agent is told.
+    that is one array. `reader` returns a reader of lines for a format whose files can be read on, and `message_reader`
+    one of the messages of a session in a database (`SessionDatabase.messages`). `adds_text` tells whether its custom
+    messages that are not shown (`codex.developer`) are texts that the agent added, which no other agent is told.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Dialect:
     detect_document: Callable[[dict[str, Any]], bool] | None = None
     detect_array: Callable[[list[Any]], bool] | None = None
     reader: NewReader | None = None
+    message_reader: NewReader | None = None
     adds_text: bool = True
 
 

@@ -4,8 +4,9 @@ All functions block.
 """
 
 import os
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
 
 from sessiond.error_text import TemplatedError
 
@@ -34,6 +35,25 @@ class UnreadableDatabase(TemplatedError):
         """Whether it may be readable in a moment."""
 
 
+class SessionMessages(Protocol):
+    """A session that is read message by message, without the whole of it in memory."""
+
+    info: dict[str, Any]
+    """The description of the session."""
+    count: int
+    """The number of its messages."""
+    settled_count: int
+    """The number of them without those at the end that the agent may still change."""
+    is_in_order: bool
+    """Whether they are in the order of the conversation. If not, the reader needs the whole document."""
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the document of the session in pieces: what comes before the messages, each message, and the end.
+
+        A comma is before each message except the first.
+        """
+
+
 class SessionDatabase(Protocol):
     """Reads sessions out of a database. All methods raise `UnreadableDatabase`."""
 
@@ -54,6 +74,9 @@ class SessionDatabase(Protocol):
 
     def document(self, path: str, session_id: str, /) -> bytes | None:
         """Return a session as its reader takes it; None if there is none of this id."""
+
+    def messages(self, path: str, session_id: str, /) -> AbstractContextManager[SessionMessages | None]:
+        """Open a session to read its messages one by one, in one read transaction; None if there is none of this id."""
 
     def end_of_document(
         self, path: str, session_id: str, first: Callable[[list[str]], int | None], /

@@ -8,7 +8,7 @@ when the last connection closes. All functions block.
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from sessiond.agents.opencode.order import MessagePlace, in_order
+from sessiond.agents.opencode.order import MessagePlace, in_order, place_of, settled_count
 from sessiond.agents.session_database import LastChange, UnreadableDatabase
 
 T = TypeVar("T")
@@ -27,6 +27,7 @@ _COLUMNS: Final = {
     "message": {"id", "session_id", "time_created", "time_updated", "data"},
     "part": {"id", "message_id", "session_id", "time_created", "time_updated", "data"},
 }  # fmt: skip
+_PART_TIME: Final = "coalesce(CAST(time_created AS INTEGER), 0)"
 _WITHOUT_EVENTS: Final = "0"
 _EVENTS: Final = "coalesce((SELECT seq FROM event_sequence WHERE aggregate_id = session.id), 0)"
 _UPDATED: Final = """
@@ -122,12 +123,86 @@ def document(path: str, session_id: str) -> bytes | None:
     Raises:
         UnreadableDatabase: The database cannot be read now, or its version is not known.
     """
+    with messages(path, session_id) as found:
+        return None if found is None else b"".join(found.pieces())
 
-    def read(connection: sqlite3.Connection) -> dict[str, Any] | None:
-        return _document(connection, session_id, _message_ids(connection, session_id), 0)
 
-    found = _use(path, read)
-    return None if found is None else msgspec.json.encode(found) + b"\n"
+@contextmanager
+def messages(path: str, session_id: str) -> Iterator["StoredMessages | None"]:
+    """Open a session to read its messages one by one, in one read transaction; None if there is none of this id.
+
+    Raises:
+        UnreadableDatabase: The database cannot be read now, changed during the block, or its version is not known.
+    """
+    with reading(path) as connection:
+        _refuse_unless_known(connection)
+        info = _info(connection, session_id)
+        yield None if info is None else StoredMessages(connection, session_id, info)
+
+
+class StoredMessages:
+    """The messages of a session. See `session_database.SessionMessages`.
+
+    Args:
+        connection: The database, in a read transaction.
+        session_id: The session.
+        info: Its description.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, session_id: str, info: dict[str, Any]) -> None:
+        self.info = info
+        self._connection = connection
+        self._session_id = session_id
+        self._names = _message_ids(connection, session_id)
+        if not self._names:
+            _refuse_newer_messages(connection, session_id)
+        infos = [_place_in(self._message_info(name)) for name in self._names]
+        order = in_order([place_of(found) for found in infos])
+        self.count = len(infos)
+        self.settled_count = settled_count(infos)
+        self.is_in_order = order == list(range(len(infos)))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the document in pieces."""
+        yield b'{"info":%b,"messages":[' % msgspec.json.encode(self.info)
+        shared = self._shared_times()
+        for number, name in enumerate(self._names):
+            info = msgspec.json.encode(self._message_info(name))
+            parts = b",".join(self._parts(name, shared))
+            yield b'%b{"info":%b,"parts":[%b]}' % (b"," if number else b"", info, parts)
+        yield b"]}\n"
+
+    def _message_info(self, name: str) -> dict[str, Any]:
+        [data] = self._connection.execute("SELECT data FROM message WHERE id = ?", [name]).fetchone()
+        return {**_decoded(data), "id": name}
+
+    def _shared_times(self) -> set[int]:
+        """Return the times at which parts of several messages were written."""
+        query = f"""
+            SELECT {_PART_TIME} FROM part WHERE session_id = ?
+            GROUP BY 1 HAVING min(message_id) <> max(message_id)
+        """
+        return {int(at) for [at] in self._connection.execute(query, [self._session_id])}
+
+    def _parts(self, message: str, shared: Container[int]) -> Iterator[bytes]:
+        """Yield the parts of a message in order. Only one of them is in memory."""
+        query = f"SELECT {_PART_TIME}, id, rowid FROM part WHERE message_id = ? AND session_id = ? ORDER BY 1, rowid"
+        rows = self._connection.execute(query, [message, self._session_id]).fetchall()
+        query = "SELECT coalesce(CAST(time_updated AS INTEGER), 0) FROM message WHERE id = ?"
+        [updated] = self._connection.execute(query, [message]).fetchone()
+        if all(at in shared and at > updated for at, _, _ in rows):
+            rows.sort(key=lambda row: row[:2])
+        for _, name, row in rows:
+            [data] = self._connection.execute("SELECT data FROM part WHERE rowid = ?", [row]).fetchone()
+            yield msgspec.json.encode({**_decoded(data), "id": name})
+
+
+def _place_in(info: dict[str, Any]) -> dict[str, Any]:
+    """Return those fields of a message that say its place, and whether it may change."""
+    time = info.get("time")
+    times = {name: time.get(name) for name in ("created", "completed")} if isinstance(time, dict) else None
+    error = None if info.get("error") is None else True
+    return {name: info.get(name) for name in ("id", "role", "parentID")} | {"time": times, "error": error}
 
 
 def end_of_document(
@@ -151,7 +226,7 @@ def end_of_document(
     def read(connection: sqlite3.Connection) -> tuple[dict[str, Any], list[str]] | None:
         names = _message_ids(connection, session_id)
         start = first(names)
-        found = None if start is None else _document(connection, session_id, names, start)
+        found = None if start is None else _end(connection, session_id, names, start)
         return None if found is None or "revert" in found["info"] else (found, names)
 
     result = _use(path, read)
@@ -168,10 +243,8 @@ def _message_ids(connection: sqlite3.Connection, session_id: str) -> list[str]:
     return [str(places[index].id) for index in in_order(places)]
 
 
-def _document(
-    connection: sqlite3.Connection, session_id: str, names: list[str], start: int
-) -> dict[str, Any] | None:
-    """Return the document of a session with its messages from one on. `names` are all in order."""
+def _info(connection: sqlite3.Connection, session_id: str) -> dict[str, Any] | None:
+    """Return the description of a session, or None if there is none of this id."""
     columns = ", ".join(sorted(_COLUMNS["session"]))
     row = connection.execute(f"SELECT {columns} FROM session WHERE id = ?", [session_id]).fetchone()
     if row is None:
@@ -182,6 +255,16 @@ def _document(
     info["time"] = {"created": session["time_created"], "updated": session["time_updated"]}
     if session["revert"] is not None:
         info["revert"] = _decoded(session["revert"])
+    return info
+
+
+def _end(
+    connection: sqlite3.Connection, session_id: str, names: list[str], start: int
+) -> dict[str, Any] | None:
+    """Return the document of a session with its messages from one on. `names` are all in order."""
+    info = _info(connection, session_id)
+    if info is None:
+        return None
     if not names:
         _refuse_newer_messages(connection, session_id)
     wanted = msgspec.json.encode(names[start:]).decode()
@@ -190,14 +273,11 @@ def _document(
         FROM message WHERE id IN (SELECT value FROM json_each(?))
     """
     infos = {str(name): (at, data) for name, at, data in connection.execute(query, [wanted])}
-    # of a few messages by the index of the messages
-    some = "message_id IN (SELECT value FROM json_each(?))" if start else "session_id = ?"
     query = f"""
-        SELECT message_id, coalesce(CAST(time_created AS INTEGER), 0), id, data
-        FROM part WHERE {some} ORDER BY 2, rowid
+        SELECT message_id, {_PART_TIME}, id, data
+        FROM part WHERE message_id IN (SELECT value FROM json_each(?)) ORDER BY 2, rowid
     """
-    rows = connection.execute(query, [wanted if start else session_id])
-    parts = _parts(rows, {name: at for name, (at, _) in infos.items()})
+    parts = _parts(connection.execute(query, [wanted]), {name: at for name, (at, _) in infos.items()})
     messages: list[dict[str, Any]] = [
         {"info": {**_decoded(infos[name][1]), "id": name}, "parts": parts.get(name, [])}
         for name in names[start:]

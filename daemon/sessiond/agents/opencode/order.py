@@ -6,7 +6,9 @@ of its time. A prompt that nothing answers is where it was written, if the answe
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from sessiond.session.content import fields
 
 
 class MessagePlace(NamedTuple):
@@ -53,3 +55,37 @@ def in_order(messages: Sequence[MessagePlace]) -> list[int]:
         ordered.update(dict.fromkeys(reversed(chain)))
     ordered.update(dict.fromkeys(by_time))  # messages that answer each other
     return list(ordered)
+
+
+def place_of(info: dict[str, Any]) -> MessagePlace:
+    """Return the facts that determine the place of a message, from its `info`."""
+    created = fields.mapping(info.get("time")).get("created")
+    is_time = isinstance(created, int | float) and not isinstance(created, bool)
+    return MessagePlace(
+        fields.text(info.get("id")), fields.text(info.get("parentID")), created if is_time else None
+    )
+
+
+def is_complete(info: dict[str, Any]) -> bool:
+    """Return whether OpenCode no longer changes an answer."""
+    return fields.mapping(info.get("time")).get("completed") is not None or info.get("error") is not None
+
+
+def settled_count(infos: Sequence[dict[str, Any]]) -> int:
+    """Return the number of messages, in their order, without those at the end that may still change.
+
+    These are answers that are not complete, and prompts that wait for an answer.
+    """
+    answered = {fields.text(info.get("parentID")) for info in infos}
+    end, after = len(infos), dict[str, Any]()
+    while end:
+        last = infos[end - 1]
+        if last.get("role") != "user":
+            may_change = not is_complete(last)
+        else:  # an answer that does not name its prompt follows it
+            is_before_answer = after.get("role") == "assistant" and fields.text(after.get("parentID")) is None
+            may_change = not is_before_answer and fields.text(last.get("id")) not in answered
+        if not may_change:
+            break
+        end, after = end - 1, last
+    return end

@@ -6,13 +6,16 @@ deletes, as after a revert, stay as a branch (decision 0040). Their order is tha
 """
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
 from sessiond.agents.formats import Dialect
-from sessiond.agents.opencode.order import MessagePlace, in_order
+from sessiond.agents.opencode.order import in_order, is_complete, place_of, settled_count
 from sessiond.session.content import fields
 from sessiond.session.dialects import copy_mark, documents
-from sessiond.session.dialects.import_builder import ImportBuilder, Imported
+from sessiond.session.dialects.import_builder import BuilderState, ImportBuilder, Imported
 from sessiond.session.dialects.messages import image_of, timed
 from sessiond.session.dialects.source import Source, SourceLine
 from sessiond.session.formats.build import NO_COST
@@ -46,20 +49,87 @@ def detect_document(document: dict[str, Any]) -> bool:
 
 def read(source: Source) -> Imported:
     """Read the session in a document of OpenCode."""
-    return _Reader(source).read()
+    return OpenCodeReader(source).read()
 
 
-class _Reader:
-    def __init__(self, source: Source) -> None:
+class _State(msgspec.Struct):
+    """The state of a reader after the messages that it has taken.
+
+    Attributes:
+        builder: The state of its builder.
+        count: The number of messages of the session.
+        tip: The last entry of the conversation.
+        message: The id of the present message.
+        request: The part that asked for a compaction.
+        first: The first entry of each message by its id.
+        reverted: The message to which the session was taken back.
+        leaf: The leaf, if that message was taken.
+        is_reverted: Whether it was.
+    """
+
+    builder: BuilderState | None = None
+    count: int | None = None
+    tip: str | None = None
+    message: str = ""
+    request: dict[str, Any] = {}
+    first: dict[str, str | None] = {}
+    reverted: str | None = None
+    leaf: str | None = None
+    is_reverted: bool = False
+
+
+class OpenCodeReader:
+    """Reads a session message by message.
+
+    The first line is the object `{info, count, settledCount}`, and each further one a message, in the order of the
+    conversation.
+
+    Args:
+        source: The session.
+        state: The state of a reader that has taken the lines before; None if there are none.
+    """
+
+    is_behind = False
+
+    def __init__(self, source: Source, state: bytes | None = None) -> None:
         self._source = source
+        self._state = _State() if state is None else msgspec.msgpack.decode(state, type=_State)
         self._builder = ImportBuilder(NAME, source)
         self._builder.is_list = True
-        self._tip: str | None = None
-        self._request: dict[str, Any] = {}  # the part that asked for a compaction
-        self._message = ""  # the id of the present message
-        self._first: dict[str, str | None] = {}  # message id -> its first entry
+        if self._state.builder is not None:
+            self._builder.restore(self._state.builder)
+
+    @property
+    def builder(self) -> ImportBuilder:
+        """The builder of its entries."""
+        return self._builder
+
+    def take(self, lines: Iterable[SourceLine]) -> None:
+        """Take the next lines."""
+        for line in lines:
+            value = fields.mapping(line.value)
+            if self._state.count is None:
+                self._begin(line, value, value["count"], value["settledCount"])
+            elif line.value is None:
+                self._builder.preserve_unreadable(line)
+            else:
+                self._take_message(line, value)
+
+    def end(self) -> None:
+        """Do nothing: no message waits for later ones."""
+
+    def result(self) -> Imported:
+        """Return the session with the entries of the lines that were taken since the last call."""
+        self._builder.leaf = self._state.leaf if self._state.is_reverted else self._state.tip
+        return self._builder.finish()
+
+    def state(self) -> bytes | None:
+        """Return the state behind the lines that were taken."""
+        self._state.builder = self._builder.state()
+        return msgspec.msgpack.encode(self._state)
 
     def read(self) -> Imported:
+        """Read a whole document."""
         builder, is_read = self._builder, False
         document = documents.object_in(self._source, builder)
         for line in [document] if document is not None else self._source.lines():
@@ -72,9 +142,22 @@ class _Reader:
             else:
                 is_read = True
                 self._take_document(line, line.value)
-        return builder.finish()
+        return self.result()
 
     def _take_document(self, line: SourceLine, value: dict[str, Any]) -> None:
+        builder = self._builder
+        messages = [message for message in fields.items(value.get("messages")) if isinstance(message, dict)]
+        infos = [fields.mapping(message.get("info")) for message in messages]
+        order = in_order([place_of(info) for info in infos])
+        settled = settled_count([infos[index] for index in order])
+        self._begin(line, value, len(messages), settled)
+        if len(messages) < len(fields.items(value.get("messages"))):
+            builder.report.add_problem(line.number, "some of its messages cannot be read")
+            builder.preserve(line, "document", "some of its messages cannot be read")
+        for index in order[:settled] if self._source.growing else order:
+            self._take_message(line, messages[index])
+
+    def _begin(self, line: SourceLine, value: dict[str, Any], count: int, settled: int) -> None:
         builder, info = self._builder, fields.mapping(value.get("info"))
         builder.source_id = fields.as_text(info.get("id"))
         builder.time_of(fields.mapping(info.get("time")).get("created"), unit=_MILLISECOND)
@@ -86,28 +169,22 @@ class _Reader:
         title = fields.text(info.get("title"))
         if title is not None and _PLACEHOLDER.fullmatch(title) is None:
             builder.add_beside(line, "session_info", {"name": title}, name=f"title-{fields.digest(title)}")
-        messages = [message for message in fields.items(value.get("messages")) if isinstance(message, dict)]
-        if len(messages) < len(fields.items(value.get("messages"))):
-            builder.report.add_problem(line.number, "some of its messages cannot be read")
-            builder.preserve(line, "document", "some of its messages cannot be read")
-        messages = [messages[index] for index in in_order([_place(message) for message in messages])]
-        parts = [
-            fields.mapping(part) for message in messages[:1] for part in fields.items(message.get("parts"))
-        ]
-        marks = [fields.mapping(part.get("metadata")).get(copy_mark.MARK) for part in parts]
-        builder.take_mark(next(filter(None, marks), None), len(messages))
         if self._source.growing:
-            settled = _settled(messages)
-            builder.report.held_back_count += len(messages) - len(settled)
-            messages = settled
-        reverted = fields.text(fields.mapping(info.get("revert")).get("messageID"))
-        leaf, is_reverted = None, False
-        for message in messages:
-            name = fields.text(fields.mapping(message.get("info")).get("id"))
-            if reverted is not None and name == reverted:
-                leaf, is_reverted = self._tip, True
-            self._take(line, message, name or f"message-{len(self._first) + 1}")
-        builder.leaf = leaf if is_reverted else self._tip
+            builder.report.held_back_count += count - settled
+        self._state.count = count
+        self._state.reverted = fields.text(fields.mapping(info.get("revert")).get("messageID"))
+
+    def _take_message(self, line: SourceLine, message: dict[str, Any]) -> None:
+        state = self._state
+        if not state.message:
+            parts = [fields.mapping(part) for part in fields.items(message.get("parts"))]
+            marks = [fields.mapping(part.get("metadata")).get(copy_mark.MARK) for part in parts]
+            self._builder.take_mark(next(filter(None, marks), None), state.count)
+        name = fields.text(fields.mapping(message.get("info")).get("id"))
+        if state.reverted is not None and name == state.reverted:
+            state.leaf, state.is_reverted = state.tip, True
+        state.message = name or f"message-{len(state.first) + 1}"
+        self._take(line, message, state.message)
 
     def _take(self, line: SourceLine, message: dict[str, Any], name: str) -> None:
         builder, info = self._builder, fields.mapping(message.get("info"))
@@ -118,7 +195,6 @@ class _Reader:
             if part.get("type") == UNREADABLE:
                 what = "the message" if part is info else "a part of the message"
                 builder.report.add_problem(line.number, f"{what} {name:.80} is not JSON")
-        self._message = name
         match info.get("role"):
             case "user":
                 self._take_user(own, name, info, parts, at)
@@ -130,14 +206,15 @@ class _Reader:
                 builder.preserve(own, fields.as_text(role) or "message", "it has no counterpart in sessiond")
 
     def _add(self, line: SourceLine, name: str, type: str, payload: dict[str, Any], at: str) -> None:
-        self._tip = self._builder.add(line, name, self._tip, type, payload, at=at)
-        self._first.setdefault(self._message, self._tip)
+        state = self._state
+        state.tip = self._builder.add(line, name, state.tip, type, payload, at=at)
+        state.first.setdefault(state.message, state.tip)
 
     def _take_user(
         self, line: SourceLine, name: str, info: dict[str, Any], parts: list[dict[str, Any]], at: str
     ) -> None:
         asked = (part for part in parts if part.get("type") == "compaction")
-        self._request = next(asked, self._request)
+        self._state.request = next(asked, self._state.request)
         typed = [
             _block(part) for part in parts if not part.get("synthetic") and part.get("type") not in _STEPS
         ]
@@ -154,14 +231,14 @@ class _Reader:
     def _take_summary(
         self, line: SourceLine, name: str, info: dict[str, Any], parts: list[dict[str, Any]], at: str
     ) -> None:
-        if not _is_complete(info):
+        if not is_complete(info):
             self._take_assistant(line, name, info, parts, at)
             return
         texts = [fields.text(part.get("text")) for part in parts if part.get("type") == "text"]
         spent = fields.mapping(info.get("tokens"))
         payload = {
             "summary": "\n\n".join(filter(None, texts)),
-            "firstKeptEntryId": self._first.get(fields.as_text(self._request.get("tail_start_id"))),
+            "firstKeptEntryId": self._state.first.get(fields.as_text(self._state.request.get("tail_start_id"))),
             "tokensBefore": fields.number(spent.get("input")), **_foreign(info), **_request_key(info),
         }  # fmt: skip
         if spent:
@@ -182,7 +259,7 @@ class _Reader:
             if part.get("type") not in ("text", "reasoning", "tool", "file", *_STEPS)
         ]
         message = timed({"role": "assistant", "content": blocks, **_answer(info, blocks)}, at)
-        if not _is_complete(info):
+        if not is_complete(info):
             name = f"{name[:36]}-incomplete-{fields.digest(fields.as_text(parts))}"
         payload = {"message": message, **_foreign(info, rest), **_request_key(info)}
         self._add(line, name, "message", payload, at)
@@ -196,40 +273,6 @@ class _Reader:
                     {"message": timed(result, at)},
                     at,
                 )
-
-
-def _is_complete(info: dict[str, Any]) -> bool:
-    return fields.mapping(info.get("time")).get("completed") is not None or info.get("error") is not None
-
-
-def _place(message: dict[str, Any]) -> MessagePlace:
-    info = fields.mapping(message.get("info"))
-    created = fields.mapping(info.get("time")).get("created")
-    is_time = isinstance(created, int | float) and not isinstance(created, bool)
-    return MessagePlace(
-        fields.text(info.get("id")), fields.text(info.get("parentID")), created if is_time else None
-    )
-
-
-def _settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return messages without those at the end that may still change.
-
-    These are answers that are not complete, and prompts that wait for an answer.
-    """
-    infos = [fields.mapping(message.get("info")) for message in messages]
-    answered = {fields.text(info.get("parentID")) for info in infos}
-    end, after = len(infos), dict[str, Any]()
-    while end:
-        last = infos[end - 1]
-        if last.get("role") != "user":
-            may_change = not _is_complete(last)
-        else:  # an answer that does not name its prompt follows it
-            is_before_answer = after.get("role") == "assistant" and fields.text(after.get("parentID")) is None
-            may_change = not is_before_answer and fields.text(last.get("id")) not in answered
-        if not may_change:
-            break
-        end, after = end - 1, last
-    return messages[:end]
 
 
 def _block(part: dict[str, Any]) -> dict[str, Any]:
@@ -343,4 +386,4 @@ def _raw(message: dict[str, Any], line: SourceLine) -> bytes:
         return line.raw
 
 
-DIALECT: Final = Dialect(NAME, "OpenCode", detect, read, detect_document)
+DIALECT: Final = Dialect(NAME, "OpenCode", detect, read, detect_document, message_reader=OpenCodeReader)

@@ -32,6 +32,12 @@ def database_at(path: str) -> SessionDatabase:
     return next((found for agent, found in _DATABASES if agent.is_session_file(name)), _DATABASES[0][1])
 
 
+def dialect_of(path: str) -> str | None:
+    """Return the format of the sessions in the database at a path; None if it has the name of no agent's database."""
+    name = path.rpartition("/")[2]
+    return next((agent.dialect for agent, _ in _DATABASES if agent.is_session_file(name)), None)
+
+
 def folders_of(path: str) -> SessionFolders | None:
     """Return the reader of the session with its file at a path, if the session has further files."""
     return next((folder for folder in _FOLDERS if folder.storage_of(path) is not None), None)

@@ -238,7 +238,9 @@ def state_if_same_content(path: str, known_state: SourceState) -> SourceState | 
         NotImported: The file is not a regular file, or too large.
         OSError: The file cannot be read.
     """
-    if database_sources.is_no_file(path):
+    if (parts := database_sources.parts_of(path)) is not None:
+        content, (size, digest) = _digested_in_database(path, parts, time.time_ns())
+    elif database_sources.is_no_file(path):
         content = _bytes_in_database(path, time.time_ns())
         size, digest = len(content.data), digest_of(content.data)
     else:
@@ -391,6 +393,21 @@ def _bytes_in_database(path: str, now_ns: int) -> _Content:
     if data is None or status is None:
         raise NotImported("the database has no such session")
     return _Content(data, status, is_settled(status, now_ns))
+
+
+def _digested_in_database(path: str, parts: tuple[str, str], now_ns: int) -> tuple[_Content, tuple[int, str]]:
+    """Return what `_bytes` returns for a session in a database, without its bytes, and their number and digest."""
+    digests = Digests()
+    try:
+        status = database_sources.status_of(path)
+        with database_sources.database_at(parts[0]).messages(*parts) as messages:
+            if messages is None or status is None:
+                raise NotImported("the database has no such session")
+            for piece in messages.pieces():
+                digests.update(piece)
+    except UnreadableDatabase as error:
+        raise NotImported(str(error)) from None
+    return _Content(b"", status, is_settled(status, now_ns)), digests.whole
 
 
 def _below(folder: str) -> Iterator[str]:

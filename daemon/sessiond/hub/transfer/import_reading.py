@@ -217,7 +217,7 @@ def _read_large(
     )
     if log is None:
         return _read_and_make(path, dialect, companions, taken, target, spool, known_files)
-    info, first_prompt = _described(log.path)
+    info, first_prompt = described(log.path)
     return NewSession(
         log.session_id, log.cwd, b"", log.path, {}, log.named, log.is_answered, info, log.imported, log.state,
         log.count, log.reader, log.files, first_prompt,
@@ -234,7 +234,7 @@ def with_id(new: NewSession, session_id: str, target: Target, spool: Spool) -> N
             imported_log.header(new.imported, session_id, new.cwd, title_space=target.title_space) + b"\n"
         )
         shutil.copyfileobj(former, file, _COPIED_BYTES)
-    info, _ = _described(path)
+    info, _ = described(path)
     return replace(new, session_id=session_id, log=path, info=info)
 
 
@@ -266,7 +266,7 @@ def _size(path: str) -> int:
     return size * _COMPRESSION if path.endswith(compressed.SUFFIX) else size
 
 
-def _described(path: str) -> tuple[t.SessionInfo, str]:
+def described(path: str) -> tuple[t.SessionInfo, str]:
     """Return the description of the session of a log in a file, and the key of its first prompt."""
     with open(path, "rb") as file:
         tree = _tree(iter(lambda: file.read(_SLICE), b""))

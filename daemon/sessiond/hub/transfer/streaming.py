@@ -1,12 +1,13 @@
-"""Reads a file of lines part by part into the log of a new session, so that memory does not depend on the file's size.
+"""Reads a source part by part into the log of a new session, so that memory does not depend on the size of the source.
 
-The reader of the format takes a part, and its entries go into files of the spool (`entry_files`). The result is that of
-reading the whole file at once (decision 0071). A file whose lines depend on later ones is left to `foreign_files`, and
-so is each that is not lines. All functions block.
+The reader of the format takes a part, the lines of a file or the messages in a database, and its entries go into files
+of the spool (`entry_files`). The result is that of reading the whole source at once (decision 0071). A file whose lines
+depend on later ones is left to `foreign_files`, and so is each that is not lines. All functions block.
 """
 
 import contextlib
 import gc
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 
 from sessiond.agents import known
 from sessiond.agents.companions import Companions
+from sessiond.agents.session_database import UnreadableDatabase
 from sessiond.hub import clock
 from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history, reading_progress
 from sessiond.hub.transfer.attachments import AttachmentReader
@@ -24,6 +26,7 @@ from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs
 from sessiond.hub.transfer.file_parts import FilePart, FileSource
 from sessiond.hub.transfer.foreign_files import NO_ENTRIES, TOO_DEEP, NotImported, content_of
 from sessiond.hub.transfer.json_texts import NotText
+from sessiond.hub.transfer.message_parts import MessageSource
 from sessiond.hub.transfer.reading_progress import PlainReport, ReadingProgress
 from sessiond.hub.transfer.source_state import (
     Digests,
@@ -32,6 +35,7 @@ from sessiond.hub.transfer.source_state import (
     SourceState,
     digest_of,
     digest_of_companions,
+    is_settled,
 )
 from sessiond.hub.transfer.spool import Spool
 from sessiond.hub.transfer.taken_texts import CHUNK, MARK, TakenTexts, without_mark
@@ -40,7 +44,7 @@ from sessiond.session.content import fields
 from sessiond.session.dialects import imported_log
 from sessiond.session.dialects.import_builder import Imported, ImportReport
 from sessiond.session.dialects.source import FIRST_LINES, first_objects
-from sessiond.session.dialects.source_reader import SourceReader
+from sessiond.session.dialects.source_reader import NewReader
 from sessiond.store.files.space import free_bytes
 
 _MAX_FIRST: Final = 32 * 1024 * 1024
@@ -106,23 +110,18 @@ def read(
         NotImported: The file is not a session that can be imported.
         OSError: The file cannot be read, or the spool not be written.
     """
-    if database_sources.is_no_file(path):
-        return None
     log, is_own = None, True
     try:
         with contextlib.ExitStack() as opened:
             texts = TakenTexts(spool)
-            file = _opened(path, spool, opened)
-            found = dialect or _detected(file.lines)
-            if found is not None and known.DIALECTS[found].reader is not None:
-                first = file.lines.first_line()
-                file.lines = replace(
-                    file.lines, beside=companions.of(path, found), texts=texts,
-                    inherited=fork_history.inherited(path, found, first, content_of(texts, opened)),
-                )  # fmt: skip
-                attachments = AttachmentReader(path, found, spool, known_files)
-                entries = opened.enter_context(EntryFiles(texts, attachments, found))
-                log = _Stream(found, file, texts, entries, attachments).log(cwd, title_space=title_space)
+            source = _source(path, dialect, companions, texts, opened)
+            if source is not None:
+                attachments = AttachmentReader(path, source.dialect, spool, known_files)
+                entries = opened.enter_context(EntryFiles(texts, attachments, source.dialect))
+                log = _Stream(source, texts, entries, attachments).log(cwd, title_space=title_space)
+    except UnreadableDatabase as error:
+        log = None  # what was read is not of one moment
+        raise NotImported(str(error)) from None
     except NamesOtherBlobs:
         pass
     except BlockingIOError:
@@ -137,9 +136,9 @@ def read(
 
 
 def is_streamed(path: str, dialect: str | None) -> bool:
-    """Return whether a file is one of lines that a reader takes part by part. Raises what `read` raises."""
+    """Return whether a source has lines or messages that a reader takes part by part. Raises what `read` raises."""
     if database_sources.is_no_file(path) or path.endswith(compressed.SUFFIX):
-        return path.endswith(compressed.SUFFIX)
+        return path.endswith(compressed.SUFFIX) or database_sources.parts_of(path) is not None
     with contextlib.ExitStack() as opened:
         file, status, _ = foreign_files.open_source(path, opened)
         found = dialect or _detected(FileSource("", b"", "", descriptor=file.fileno(), size=status.size))
@@ -147,43 +146,95 @@ def is_streamed(path: str, dialect: str | None) -> bool:
 
 
 @dataclass(slots=True)
-class _SourceFile:
-    """A file that is open.
+class _OpenSource:
+    """A source that is open.
 
     Attributes:
-        file: The file, whose bytes may be compressed.
+        dialect: Its format.
         status: Its status before it was read.
         now_ns: A time before that.
-        lines: Its lines, which are in another file if they were compressed.
+        lines: Its lines, which are in another file if they were compressed, or its messages.
+        file: The file, whose bytes may be compressed; None for a session in a database.
         compressed: The digests of its bytes if they are compressed.
     """
 
-    file: BinaryIO
+    dialect: str
     status: FileStatus
     now_ns: int
-    lines: FileSource
+    lines: FileSource | MessageSource
+    file: BinaryIO | None
     compressed: Digests | None = None
 
+    @property
+    def new_reader(self) -> NewReader:
+        """The function that returns a reader of the lines."""
+        found = known.DIALECTS[self.dialect]
+        make = found.reader if isinstance(self.lines, FileSource) else found.message_reader
+        assert make is not None
+        return make
+
     def state(self, *, is_final: bool) -> SourceState:
-        """Return the state of the file after all lines."""
+        """Return the state of the source after all lines."""
         digests = self.lines.digests if self.compressed is None else self.compressed
         consumed, digest = digests.whole if is_final else digests.lines
-        has_all = digests.whole[0] == self.status.size
         return SourceState(
-            status=self.status,
-            is_settled=has_all and foreign_files.is_as_before(self.file, self.status, self.now_ns),
-            is_final=is_final, consumed_bytes=consumed, digest=digest,
-            companions=digest_of_companions(self.lines.beside),
+            status=self.status, is_settled=self._is_settled(digests.whole[0]), is_final=is_final,
+            consumed_bytes=consumed, digest=digest, companions=digest_of_companions(self.lines.beside),
         )  # fmt: skip
 
+    def _is_settled(self, size: int) -> bool:
+        if self.file is None:
+            return is_settled(self.status, self.now_ns)
+        return size == self.status.size and foreign_files.is_as_before(self.file, self.status, self.now_ns)
 
-def _opened(path: str, spool: Spool, opened: contextlib.ExitStack) -> _SourceFile:
+
+def _source(
+    path: str, dialect: str | None, companions: Companions, texts: TakenTexts, opened: contextlib.ExitStack
+) -> _OpenSource | None:
+    """Open a source; None if it must be read whole. Raises what `read` raises, and `UnreadableDatabase`."""
+    if database_sources.is_no_file(path):
+        return _messages(path, dialect, companions, texts, opened)
+    source = _file(path, texts.spool, opened)
+    lines = source.lines
+    assert isinstance(lines, FileSource)
+    found = dialect or _detected(lines)
+    if found is None or known.DIALECTS[found].reader is None:
+        return None
+    inherited = fork_history.inherited(path, found, lines.first_line(), content_of(texts, opened))
+    beside = companions.of(path, found)
+    lines = replace(lines, beside=beside, texts=texts, inherited=inherited)
+    return replace(source, dialect=found, lines=lines)
+
+
+def _messages(
+    path: str, dialect: str | None, companions: Companions, texts: TakenTexts, opened: contextlib.ExitStack
+) -> _OpenSource | None:
+    now_ns, parts = time.time_ns(), database_sources.parts_of(path)
+    found = None if parts is None else database_sources.dialect_of(parts[0])
+    if parts is None or found is None or dialect not in (None, found):
+        return None
+    status = database_sources.status_of(path)
+    messages = opened.enter_context(database_sources.database_at(parts[0]).messages(*parts))
+    detects, make = known.DIALECTS[found].detect_document, known.DIALECTS[found].message_reader
+    if status is None or messages is None or make is None or not messages.is_in_order:
+        return None
+    if detects is None or not detects({"info": messages.info, "messages": []}):
+        return None
+    lines = MessageSource(
+        Path(path).name, b"", clock.iso(status.modified_ns), foreign_files.is_growing(status),
+        companions.of(path, found), messages=messages, texts=texts,
+    )  # fmt: skip
+    return _OpenSource(found, status, now_ns, lines, None)
+
+
+def _file(path: str, spool: Spool, opened: contextlib.ExitStack) -> _OpenSource:
+    """Open a file whose format is not known yet."""
     file, status, now_ns = foreign_files.open_source(path, opened)
     name, modified = Path(path).name, clock.iso(status.modified_ns)
     if not path.endswith(compressed.SUFFIX):
         growing = foreign_files.is_growing(status)
         lines = FileSource(name, b"", modified, growing, descriptor=file.fileno(), size=status.size)
-        return _SourceFile(file, status, now_ns, lines)
+        return _OpenSource("", status, now_ns, lines, file)
     free = free_bytes(Path(spool.folder))
     limit = None if free is None else free // _FREE_SHARE
     if limit is not None and status.size > limit:
@@ -198,10 +249,10 @@ def _opened(path: str, spool: Spool, opened: contextlib.ExitStack) -> _SourceFil
     except compressed.BadFrame as damage:
         refusal = NotImported(str(damage))
         nothing = FileSource(name, b"", modified)
-        refusal.state = _SourceFile(file, status, now_ns, nothing, digests).state(is_final=True)
+        refusal.state = _OpenSource("", status, now_ns, nothing, file, digests).state(is_final=True)
         raise refusal from None
     lines = FileSource(name, b"", modified, descriptor=content.fileno(), size=content.tell())
-    return _SourceFile(file, status, now_ns, lines, digests)
+    return _OpenSource("", status, now_ns, lines, file, digests)
 
 
 def _detected(source: FileSource) -> str | None:
@@ -214,31 +265,20 @@ def _detected(source: FileSource) -> str | None:
 
 
 class _Stream:
-    """One file on its way into a log."""
+    """One source on its way into a log."""
 
     def __init__(
-        self,
-        dialect: str,
-        file: _SourceFile,
-        texts: TakenTexts,
-        entries: EntryFiles,
-        attachments: AttachmentReader,
+        self, source: _OpenSource, texts: TakenTexts, entries: EntryFiles, attachments: AttachmentReader
     ) -> None:
-        self._dialect = dialect
-        self._file = file
-        self._lines = file.lines
-        self._reader = self._new_reader(None)
+        self._source = source
+        self._lines = source.lines
+        self._reader = source.new_reader(source.lines, None)
         self._texts = texts
         self._entries = entries
         self._attachments = attachments
         self._problems = ImportReport()  # of the texts, which are reported after those of the reader
         self._recorded = 0  # the offset of the last record of the progress
         self._state_bytes = 0
-
-    def _new_reader(self, state: bytes | None) -> SourceReader:
-        make = known.DIALECTS[self._dialect].reader
-        assert make is not None
-        return make(self._lines, state)
 
     def log(self, cwd: str | None, *, title_space: bool) -> StreamedLog | None:
         """Read the file. The arguments are those of `read`."""
@@ -268,7 +308,7 @@ class _Stream:
         imported.report.add_all(self._problems)
         is_final = not lines.growing or not (imported.report.held_back_count or lines.is_torn)
         state = msgspec.structs.replace(
-            self._file.state(is_final=is_final), attachments=self._attachments.looked_at
+            self._source.state(is_final=is_final), attachments=self._attachments.looked_at
         )
         count = 1 + counts.tree + counts.beside
         return StreamedLog(
@@ -288,7 +328,7 @@ class _Stream:
                 and self._texts.restore(progress.texts)
                 and self._entries.restore(progress.entries)
             ):
-                self._reader = self._new_reader(progress.reader)
+                self._reader = self._source.new_reader(lines, progress.reader)
                 self._reader.builder.restore_outline(progress.outline, progress.report.report())
                 self._problems = progress.problems.report()
                 self._attachments.restore(progress.seen)
@@ -302,7 +342,7 @@ class _Stream:
     def _is_of_this_file(self, progress: ReadingProgress) -> bool:
         return progress.offset <= self._lines.size and (
             (progress.importer, progress.dialect, progress.companions)
-            == (IMPORTER, self._dialect, self._companions)
+            == (IMPORTER, self._source.dialect, self._companions)
         )
 
     @property
@@ -319,7 +359,7 @@ class _Stream:
             return
         self._recorded, self._state_bytes = part.end, len(state)
         progress = ReadingProgress(
-            IMPORTER, self._dialect, self._companions, part.end, part.newlines, self._lines.digests.whole[1],
+            IMPORTER, self._source.dialect, self._companions, part.end, part.newlines, self._lines.digests.whole[1],
             state, builder.outline(), PlainReport.of(builder.report), PlainReport.of(self._problems),
             self._entries.written(), self._texts.spooled(), self._attachments.seen(),
         )  # fmt: skip
@@ -335,6 +375,8 @@ class _Stream:
 
     def _reader_state(self) -> bytes | None:
         """Return the state of the reader if it can continue after the last line, as `foreign_files` does."""
+        if isinstance(self._lines, MessageSource):
+            return None  # `database_tail` reads the last messages again
         size = self._lines.size + len(self._lines.inherited)
         if size < foreign_files.MIN_READER_BYTES or self._lines.is_torn:
             return None
@@ -346,6 +388,6 @@ class _Stream:
         for _ in self._lines.parts(self._lines.digests.whole[0]):
             pass  # the digests are those of all bytes
         refusal = NotImported(reason)
-        state = self._file.state(is_final=not self._lines.growing)
+        state = self._source.state(is_final=not self._lines.growing)
         refusal.state = msgspec.structs.replace(state, companions=digest_of_companions({}))
         return refusal
