@@ -57,6 +57,9 @@ from sessiond.store.sole_daemon import SoleDaemon
 LATE_SECONDS: Final = 1.0
 _THREADS = 8  # for all calls but those of the group commit, which has threads of its own
 
+_LISTINGS: Final = 3
+"""How often the folders are listed for an id. A file that is packed or moved meanwhile may be in no listing."""
+
 _T = TypeVar("_T")
 
 
@@ -485,18 +488,20 @@ class FileStore(TerminalFiles, SoleDaemon):
         return fd
 
     def _open_id(self, session_id: str) -> "_Opened":
-        found = list(self._named(session_id)) if paths.is_known_id(session_id) else []
-        if not found:
-            raise LogNotFound(session_id)
-        try:
-            newest = max(found, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
-            owner = newest.stat(follow_symlinks=False).st_uid
-        except FileNotFoundError:
-            raise LogNotFound(session_id) from None  # it was moved after the listing
-        path = Path(newest.path)
+        path, owner = self._newest(session_id)
         if owner != os.geteuid():
             raise StorageFailed(f"{path} belongs to another user", path=str(path))
         return self._open_path(path, session_id)
+
+    def _newest(self, session_id: str) -> tuple[Path, int]:
+        """Return the newest file of a session id, and its owner. Raises `LogNotFound`."""
+        for _ in range(_LISTINGS if paths.is_known_id(session_id) else 0):
+            found = list(self._named(session_id))
+            with suppress(FileNotFoundError):
+                if found:
+                    newest = max(found, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns)
+                    return Path(newest.path), newest.stat(follow_symlinks=False).st_uid
+        raise LogNotFound(session_id)
 
     def _open_ref(self, ref: str) -> "_Opened":
         return self._open_path(resolved(ref), ref)

@@ -145,7 +145,8 @@ class Link:
         until = time.monotonic() + seconds
         while self.error is not None and (left := until - time.monotonic()) > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.looked(), left)
+                async with asyncio.timeout(left):
+                    await self.looked()
         return self.error is None
 
     def looked(self) -> "asyncio.Future[None]":
@@ -178,7 +179,8 @@ class Link:
             self._wake.clear()
             if not self._waiting:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), pause)
+                    async with asyncio.timeout(pause):
+                        await self._wake.wait()
             else:
                 await asyncio.sleep(_FIRST_PAUSE)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -270,7 +272,8 @@ class Link:
             else:
                 with suppress(TimeoutError):
                     left = LOOK_SECONDS - (time.monotonic() - looked_at)
-                    await asyncio.wait_for(self._wake.wait(), max(0.0, left))
+                    async with asyncio.timeout(max(0.0, left)):
+                        await self._wake.wait()
 
     def _notified(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         """Remember a notification: the key of a session, the number of its lines, and whether more has changed."""
