@@ -83,6 +83,24 @@ async def test_recorded_messages_are_not_imported_again(agents_home: Path, tmp_p
         assert len((await peer.call("session/list"))["sessions"]) == 1
 
 
+async def test_a_file_that_is_read_while_its_recording_begins_makes_no_second_session(
+    agents_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follower, "RECORDED_SECONDS", 0.1)
+    claude = WritingClaude(agents_home)
+    claude.asks("How are you?")
+    claude.says("Fine.")
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        await peer.call("session/create", cwd="/srv", id=SESSION)
+        await peer.call("agent/follow", agents=["claude-code"], workDoneToken="first")
+        marks = [CLAUDE.origin(SESSION), CLAUDE.mark(SESSION)]
+        await peer.call("session/append", sessionId=SESSION, entries=marks, advance=False)
+        await has(peer, "Fine.")
+        listed = (await peer.call("session/list", includeDrafts=True))["sessions"]
+        assert [session["sessionId"] for session in listed] == [SESSION]
+
+
 async def test_turns_that_the_agent_makes_elsewhere_continue_the_recorded_conversation(
     agents_home: Path, tmp_path: Path
 ) -> None:

@@ -131,7 +131,14 @@ class RecordedSessions:
                 await daemon.create(cwd, id=session_id, parent_session_id=parent)
             except RpcError as error:
                 refusal = error
-                if error.kind != "alreadyExists" or not await self._is_empty(session_id):
+                if error.kind != "alreadyExists":
+                    continue
+                if (
+                    found := await self.find(native_id)
+                ) is not None:  # it was read from the agent's file meanwhile
+                    await self.append(found.session_id, [self.agent.mark(native_id)], advance=False)
+                    return found
+                if not await self._is_empty(session_id):
                     continue
             await self.append(
                 session_id, [self.agent.origin(native_id), self.agent.mark(native_id)], advance=False

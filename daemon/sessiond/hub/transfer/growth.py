@@ -9,7 +9,7 @@ import time
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sessiond.agents.recognition import foreign_program_of
 from sessiond.hub.index.facts import bytes_of
@@ -23,10 +23,14 @@ from sessiond.hub.transfer.leaf_owner import is_above, is_of_agent
 from sessiond.hub.transfer.scanned_log import ScannedLog
 from sessiond.hub.transfer.source_state import FileStatus
 from sessiond.hub.transfer.spool import NEW_FILE, Spool
+from sessiond.session.content.search_text import milliseconds
 from sessiond.session.dialects import imported_log, recorded
 from sessiond.session.dialects.import_builder import Imported, ImportedEntry
 from sessiond.store.base import Store
 from sessiond.store.errors import LogNotFound
+
+_BEGINNING_SECONDS: Final = 60.0
+"""The age in seconds up to which an empty session of an agent may be one whose recording begins."""
 
 
 class Unrelated(Enum):
@@ -106,7 +110,7 @@ def find(source: ReadSource, path: str, ref: str, store: Store, *, is_followed: 
         is_followed: Whether the program writes the source at present, so that it matters who has set the leaf.
 
     Raises:
-        NotImported: The source may have entries of a turn that is being recorded.
+        NotImported: The source may have entries of a turn that is being recorded, or of a recording that begins.
         StorageFailed: The log cannot be read.
         OSError: The file with the entries cannot be read.
     """
@@ -117,6 +121,8 @@ def find(source: ReadSource, path: str, ref: str, store: Store, *, is_followed: 
         filed = entries_in(source.log, source.log_count, header=True)
         source = source._replace(imported=replace(source.imported, entries=filed))
     imported = source.imported
+    if is_followed and _is_being_begun(log):
+        raise NotImported(BEING_RECORDED)
     lacks_history = imported_log.lacks_history(log.tree, log.read, imported)
     is_recorded = recorded.is_recorded(log.tree, imported)
     if is_recorded:
@@ -159,6 +165,13 @@ def _scanned(ref: str, store: Store) -> ScannedLog | None:
         return None
     log.tree.finish()
     return log
+
+
+def _is_being_begun(log: ScannedLog) -> bool:
+    """Return whether a log is new and empty. `sessiond acp` names the session of the agent in its next request."""
+    header = log.tree.header
+    created = None if header is None else milliseconds(header.timestamp)
+    return len(log.tree) == 1 and created is not None and time.time() - created / 1000 < _BEGINNING_SECONDS
 
 
 def _growth(source: ReadSource, path: str, log: ScannedLog, *, is_followed: bool) -> Growth:
