@@ -160,7 +160,8 @@ async def canceled(at: OnADisk, peer: Peer) -> Refused:
     asking = asyncio.gather(*calls, return_exceptions=True)
     await asyncio.sleep(0)
     peer.connection.notify("$/cancelRequest", {"id": peer.last_id})
-    results = await asyncio.wait_for(asking, 10)
+    async with asyncio.timeout(10):
+        results = await asking
     [refused] = [result for result in results if isinstance(result, Refused)]
     return refused
 

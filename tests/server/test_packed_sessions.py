@@ -220,7 +220,8 @@ async def test_a_request_to_pack_does_not_wait_for_the_pauses_of_the_background(
     monkeypatch.setattr(Exchange, "is_importing", property(is_importing))
     async with running(tmp_path, config=AT_ONCE) as daemon:
         peer = await daemon.attach()
-        await asyncio.wait_for(asked.wait(), BOUND)
+        async with asyncio.timeout(BOUND):
+            await asked.wait()
         assert (await peer.call("storage/archive", unusedDays=0))["sessionCount"] == 1
         assert packed_name(path).exists()
 

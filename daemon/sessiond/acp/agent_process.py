@@ -71,7 +71,8 @@ class AgentProcess:
     async def ended(self, seconds: float = END_SECONDS) -> int | None:
         """Wait for the exit status; None if the process does not end in time."""
         with contextlib.suppress(TimeoutError):
-            return await asyncio.wait_for(self._process.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                return await self._process.wait()
         return None
 
     async def stop(self) -> None:

@@ -161,7 +161,8 @@ class SessionRecording:
     async def flush(self, seconds: float) -> None:
         """Wait until the daemon has all entries, for some time at most."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stored.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stored.wait()
 
     async def close(self, seconds: float) -> None:
         """End the recording. Lines that the daemon does not have in time stay in the journal."""

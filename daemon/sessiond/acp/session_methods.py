@@ -71,7 +71,8 @@ class AcpMethods:
     async def _report_silence(self, answered: asyncio.Event) -> None:
         """Report if the agent takes long to answer: it may wait for a login, or may be no agent."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(answered.wait(), SILENT_SECONDS)
+            async with asyncio.timeout(SILENT_SECONDS):
+                await answered.wait()
             return
         self._proxy.report(str(AgentSilent(self._proxy.agent.program, SILENT_SECONDS)))
 

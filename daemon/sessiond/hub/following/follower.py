@@ -192,7 +192,8 @@ class AgentFollower:
                 self._work.clear()
                 if not await self._step():
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._work.wait(), self._idle_seconds())
+                        async with asyncio.timeout(self._idle_seconds()):
+                            await self._work.wait()
         except Draining:
             return
         finally:
