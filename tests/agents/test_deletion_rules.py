@@ -1,6 +1,8 @@
 """The rules by which agents delete their own sessions, as their settings have them."""
 
 import json  # noqa: TID251 - settings are written as the agents' users write them
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +40,18 @@ def test_claude_code_deletes_after_thirty_days_unless_its_settings_say_otherwise
 def test_settings_with_comments_are_read(tmp_path: Path) -> None:
     found = rule("claude-code", tmp_path, '{\n  // keep long\n  "cleanupPeriodDays": 99,\n}')
     assert found.max_age_days == 99
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.truncate(path, 1 << 40)])
+def test_settings_that_are_no_small_file_say_nothing_and_are_not_waited_for(
+    make: Callable[[Path], None], tmp_path: Path
+) -> None:
+    path = tmp_path / ".claude/settings.json"
+    rule("claude-code", tmp_path, {"cleanupPeriodDays": 7})
+    if make in (os.mkfifo, os.mkdir):
+        path.unlink()
+    make(path)
+    assert rule("claude-code", tmp_path).settings is None
 
 
 def test_the_settings_of_a_moved_folder_count(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from sessiond.hub.transfer import (
     foreign_files,
     import_reading,
     json_texts,
+    memory_limit,
     streaming,
     taken_texts,
 )
@@ -35,6 +36,7 @@ from support.dialects import jsonl
 from support.long_sessions import SESSIONS
 
 OLD = 1_700_000_000
+LINES_OF_CLAUDE = jsonl(claude("user", "u1", None, "hello"))
 LINES = [name for name, dialect in known.DIALECTS.items() if dialect.reader is not None]
 SIZES = st.one_of(st.integers(1, 300), st.integers(300, 20_000))
 
@@ -183,6 +185,46 @@ async def test_a_file_of_a_terabyte_without_a_line_is_refused_before_it_is_read(
         imported = await peer.call("session/import", path=str(path))
         assert imported["sessions"] == []
         assert [skipped["path"] for skipped in imported["skipped"]] == [str(path)]
+
+
+@pytest.mark.parametrize("place", ["beginning", "middle", "end"])
+async def test_a_session_with_a_hole_of_a_terabyte_is_refused_before_it_is_read(
+    place: str, tmp_path: Path
+) -> None:
+    path, lines = tmp_path / "hole.jsonl", LINES_OF_CLAUDE
+    with path.open("wb") as file:
+        file.write(b"" if place == "beginning" else lines)
+        file.truncate(1 << 40)
+        file.seek(0, os.SEEK_END)
+        file.write(b"" if place == "end" else b"\n" + lines)
+    async with running(tmp_path / "home") as daemon:
+        peer = await daemon.attach()
+        [skipped] = (await peer.call("session/import", path=str(path)))["skipped"]
+        assert skipped["message"].endswith("are holes, in which nothing was written")
+
+
+def test_a_session_with_a_small_hole_is_read_part_by_part(tmp_path: Path) -> None:
+    path, lines = tmp_path / "hole.jsonl", LINES_OF_CLAUDE
+    with path.open("wb") as file:
+        file.write(lines)
+        file.truncate(1 << 21)
+    os.utime(path, (OLD, OLD))
+    found = streamed(path)
+    assert found is not None
+    assert found == whole(path)
+
+
+def test_a_line_that_has_no_text_to_take_out_is_refused_if_the_memory_does_not_suffice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_limit, "ALWAYS_READ", 1_000_000)
+    monkeypatch.setattr(memory_limit, "free_bytes", lambda: 50_000_000)
+    path = tmp_path / "numbers.jsonl"
+    path.write_bytes(LINES_OF_CLAUDE + b'{"numbers": [' + b"1, " * 7_000_000 + b"1]}\n")
+    os.utime(path, (OLD, OLD))
+    with pytest.raises(NotImported) as refusal:
+        streamed(path)
+    assert refusal.value.reason.startswith("a line cannot be read in parts, and reading its 21 MB takes")
 
 
 def test_texts_and_images_of_a_session_become_the_same_blobs(

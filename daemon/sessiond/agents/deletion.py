@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from sessiond.agents import regular_files
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -67,8 +69,6 @@ def _read(path: str) -> object:
     from sessiond.agents import json_comments
 
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_SETTINGS + 1)
-        return None if len(data) > _MAX_SETTINGS else json_comments.decoded(data)
+        return json_comments.decoded(regular_files.content(path, _MAX_SETTINGS))
     except (OSError, ValueError):
         return None

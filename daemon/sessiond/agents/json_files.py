@@ -5,13 +5,14 @@ from typing import Any
 
 import msgspec
 
+from sessiond.agents import regular_files
 from sessiond.session.content import fields
 
 
 def value_of(path: Path) -> Any:
     """Return the value in a JSON file; None if the file cannot be read or is not JSON. Blocks."""
     try:
-        return msgspec.json.decode(path.read_bytes())
+        return msgspec.json.decode(regular_files.content(path))
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from sessiond.agents import regular_files
+
 MAX_BYTES = 1 << 16
 """Limit of the bytes of a file that names a process."""
 _MAX_FILES = 1000
@@ -66,8 +68,7 @@ def object_in(path: str) -> dict[str, Any]:
     import json  # noqa: TID251 - the module is imported without msgspec
 
     try:
-        with open(path, encoding="utf-8") as file:
-            found = json.loads(file.read(MAX_BYTES))
+        found = json.loads(regular_files.content(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -6,6 +6,8 @@ from typing import Final
 
 import msgspec
 
+from sessiond.agents import regular_files
+
 _INDEX: Final = "session_index.jsonl"
 
 
@@ -28,7 +30,11 @@ class Titles:
 
 
 def _names(index: str) -> Iterator[tuple[str, str]]:
-    for line in Path(index).read_bytes().split(b"\n"):
+    try:
+        data = regular_files.content(index)
+    except OSError:
+        return
+    for line in data.split(b"\n"):
         try:
             value = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -10,6 +10,8 @@ from typing import Final
 
 import msgspec
 
+from sessiond.agents import regular_files
+
 _CHATS: Final = "chats"
 _ROOT: Final = ".project_root"
 _PROJECTS: Final = "projects.json"
@@ -28,7 +30,7 @@ def beside(path: str) -> dict[str, str]:
 
 def _written(path: Path) -> str | None:
     try:
-        with path.open("rb") as file:
+        with regular_files.opened(path) as file:
             folder = os.fsdecode(file.read(_MAX_PATH_BYTES)).strip()
     except OSError:
         return None
@@ -37,7 +39,7 @@ def _written(path: Path) -> str | None:
 
 def _mapped(path: Path, name: str) -> str | None:
     try:
-        projects = msgspec.json.decode(path.read_bytes(), type=_Projects).projects
+        projects = msgspec.json.decode(regular_files.content(path), type=_Projects).projects
     except (OSError, ValueError, RecursionError):
         return None
     return next(

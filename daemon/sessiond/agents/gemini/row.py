@@ -7,6 +7,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from sessiond.agents import regular_files
 from sessiond.agents.agent import (
     Agent,
     Beside,
@@ -122,7 +123,7 @@ def _copy(source: str, begin: str, end: str) -> None:
     for mark in ("keep", *(f"kee{number}" for number in range(2, 10))):
         copy = f"{begin}-{mark}{end}.jsonl"
         try:
-            with open(source, "rb") as found, open(copy, "xb") as target:
+            with regular_files.opened(source) as found, open(copy, "xb") as target:
                 try:
                     shutil.copyfileobj(found, target)
                 except OSError:
@@ -157,7 +158,7 @@ def _has_id(path: str, native_id: str) -> bool:
     import msgspec  # only few commands need it
 
     try:
-        with open(path, "rb") as file:
+        with regular_files.opened(path) as file:
             header = msgspec.json.decode(file.readline(_HEADER_BYTES))
     except (OSError, msgspec.DecodeError, RecursionError):
         return False

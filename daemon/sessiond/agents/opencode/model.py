@@ -7,7 +7,7 @@ import os
 
 import msgspec
 
-from sessiond.agents import json_comments
+from sessiond.agents import json_comments, regular_files
 from sessiond.agents.agent import Environ
 from sessiond.agents.opencode import database as opencode_database
 from sessiond.agents.opencode.places import config_folder, folders
@@ -51,8 +51,7 @@ def _configured(environ: Environ) -> str | None:
     folder = config_folder(environ)
     for name in ("opencode.jsonc", "opencode.json", "config.json"):  # a later one of OpenCode's is first here
         try:
-            with open(os.path.join(folder, name), "rb") as file:
-                config = json_comments.decoded(file.read())
+            config = json_comments.decoded(regular_files.content(os.path.join(folder, name)))
             if isinstance(config.get("model"), str):
                 return str(config["model"])
             for provider, about in config.get("provider", {}).items():

@@ -10,11 +10,14 @@ from typing import Any, Final
 
 import msgspec
 
+from sessiond.agents import regular_files
 from sessiond.agents.opencode.order import MessagePlace, in_order
 from sessiond.agents.session_database import SessionFiles
 
 FOLDER: Final = "storage"
 _SUFFIX: Final = ".json"
+_MAX_BYTES: Final = 1 << 30
+"""The maximum size of a file with a session, a message or a part."""
 
 
 def storage_in(folder: str) -> str:
@@ -134,8 +137,7 @@ def _entries(folder: str) -> list["os.DirEntry[str]"]:
 def _decoded(path: str) -> dict[str, Any] | None:
     """Return the object in a file; None if the file is gone. Other content becomes an object that keeps it."""
     try:
-        with open(path, "rb") as file:
-            data = file.read()
+        data = regular_files.content(path, _MAX_BYTES)
     except FileNotFoundError:
         return None
     try:

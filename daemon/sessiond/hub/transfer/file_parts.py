@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
-from sessiond.hub.transfer import taken_texts
+from sessiond.hub.transfer import memory_limit, taken_texts
 from sessiond.hub.transfer.json_texts import Region
 from sessiond.hub.transfer.source_state import Digests
 from sessiond.hub.transfer.taken_texts import TakenTexts
@@ -111,9 +111,7 @@ class FileSource(Source):
 
     @cached_property
     def _common(self) -> frozenset[str]:
-        blocks = (
-            block if isinstance(block, bytes) else b"".join(block.chunks()) for block in self._blocks(0)
-        )
+        blocks = (block if isinstance(block, bytes) else _whole(block) for block in self._blocks(0))
         return common_fields(chain.from_iterable(block.split(b"\n") for block in blocks))
 
     def _read_at(self, offset: int, size: int) -> bytes:
@@ -148,7 +146,7 @@ class FileSource(Source):
     def _shortened(self, line: Region) -> bytes:
         is_last = line.end == self.size
         if self.texts is None:
-            return b"".join(line.chunks())
+            return _whole(line)
         return self.texts.line(line, is_cut=self.growing and is_last)
 
     def _decoded(self, raw_lines: Iterable[bytes], number: int) -> list[SourceLine]:
@@ -165,3 +163,9 @@ class FileSource(Source):
             if not self.growing or all(line.value is not None for line in last):
                 found += last
         return found
+
+
+def _whole(line: Region) -> bytes:
+    """Return a long line. Raises `LineTooLong`."""
+    memory_limit.check_line(line.size)
+    return b"".join(line.chunks())

@@ -165,6 +165,8 @@ def read(
                 texts.spool.clear()
             if isinstance(error, NotText):
                 raise NotImported("it became shorter while it was read") from None
+            if isinstance(error, memory_limit.LineTooLong):
+                raise NotImported(str(error)) from None
             raise
     return found if spool is None else _with_attachments(found, path, spool, known_files)
 
@@ -346,14 +348,17 @@ def _bytes(path: str, texts: TakenTexts | None, opened: contextlib.ExitStack) ->
 
 
 def open_source(path: str, opened: contextlib.ExitStack) -> tuple[BinaryIO, FileStatus, int]:
-    """Open a regular file. Returns it with its status, and a time before it was read."""
+    """Open a regular file. Returns it with its status, and a time before it was read.
+
+    Raises `NotImported` for another file, and for one with large holes.
+    """
     now_ns = time.time_ns()
     fd = os.open(
         path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
     )  # opening a FIFO must not block until it has a writer
     file = opened.enter_context(os.fdopen(fd, "rb"))
     found = os.fstat(fd)
-    if (reason := reason_to_skip(found)) is not None:
+    if (reason := reason_to_skip(found) or memory_limit.reason_to_refuse_holes(fd)) is not None:
         raise NotImported(reason)
     return file, FileStatus.of(found), now_ns
 

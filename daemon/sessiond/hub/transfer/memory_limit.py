@@ -1,9 +1,11 @@
 """Refuses a source only if the memory of the machine does not suffice to read it. All functions block."""
 
+import contextlib
 import os
 from typing import Final
 
 from sessiond import human
+from sessiond.error_text import TemplatedError
 
 ALWAYS_READ: Final = 1 << 30
 """Bytes up to which a source is read with any amount of free memory: the system can swap."""
@@ -11,6 +13,23 @@ FACTOR: Final = 5
 """The memory that reading takes, as a multiple of the size: bytes, entries and log exist at the same time."""
 _MEMORY: Final = "/proc/meminfo"
 _AVAILABLE: Final = b"MemAvailable:"
+_BLOCK_BYTES: Final = 512
+"""The unit of `st_blocks`, on every file system."""
+
+
+class LineTooLong(TemplatedError):
+    """Raised for a line that must be read as a whole and does not fit in memory; the reason is the whole message."""
+
+    sentence = "{reason}"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason=reason)
+
+
+def check_line(size: int) -> None:
+    """Raise `LineTooLong` if a line of this many bytes cannot be read as a whole now."""
+    if (reason := reason_to_refuse(size)) is not None:
+        raise LineTooLong(f"a line cannot be read in parts, and {reason}")
 
 
 def reason_to_refuse(size: int) -> str | None:
@@ -21,6 +40,35 @@ def reason_to_refuse(size: int) -> str | None:
         f"reading its {human.size(size)} takes about {human.size(size * FACTOR)} of memory,"
         f" and {human.size(free)} are free"
     )
+
+
+def reason_to_refuse_holes(descriptor: int) -> str | None:
+    """Return the reason why a file with holes cannot be read now; None if it has none, or can be read.
+
+    A hole is a part of one line, of which no text can be taken out. It has any size, and takes no space on the disk.
+    """
+    status = os.fstat(descriptor)
+    if status.st_size <= ALWAYS_READ or status.st_blocks * _BLOCK_BYTES >= status.st_size:
+        return None
+    holes = _size_of_holes(descriptor, status.st_size)
+    if reason_to_refuse(holes) is None:
+        return None
+    return f"{human.size(holes)} of its {human.size(status.st_size)} are holes, in which nothing was written"
+
+
+def _size_of_holes(descriptor: int, size: int) -> int:
+    holes = position = 0
+    with contextlib.suppress(OSError):  # the file has become shorter, or the file system does not tell
+        while (start := os.lseek(descriptor, position, os.SEEK_HOLE)) < size:
+            try:
+                position = os.lseek(descriptor, start, os.SEEK_DATA)
+            except OSError:
+                position = size  # the last hole ends with the file
+            holes += position - start
+            if position >= size:
+                break
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return holes
 
 
 def largest_readable() -> int | None:

@@ -20,7 +20,14 @@ from sessiond.agents import known
 from sessiond.agents.companions import Companions
 from sessiond.agents.session_database import UnreadableDatabase
 from sessiond.hub import clock
-from sessiond.hub.transfer import compressed, database_sources, foreign_files, fork_history, reading_progress
+from sessiond.hub.transfer import (
+    compressed,
+    database_sources,
+    foreign_files,
+    fork_history,
+    memory_limit,
+    reading_progress,
+)
 from sessiond.hub.transfer.attachments import AttachmentReader
 from sessiond.hub.transfer.entry_files import EntryFiles, NamesOtherBlobs
 from sessiond.hub.transfer.file_parts import FilePart, FileSource
@@ -129,6 +136,8 @@ def read(
         raise
     except NotText:
         raise NotImported("it became shorter while it was read") from None
+    except memory_limit.LineTooLong as refusal:
+        raise NotImported(str(refusal)) from None
     finally:
         if log is None and is_own:
             spool.clear()

@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Raw
 
 from sessiond.hub.session.drafts import MAX_ENTRY_BYTES
+from sessiond.hub.transfer import memory_limit
 from sessiond.hub.transfer.json_texts import NotText, ReadAt, Region, decoded, long_texts
 from sessiond.hub.transfer.reading_progress import SpooledText
 from sessiond.hub.transfer.source_state import Digests
@@ -130,7 +131,7 @@ class TakenTexts:
         return made.getvalue()
 
     def line(self, line: Region, *, is_cut: bool) -> bytes:
-        """Return a long line without its long texts.
+        """Return a long line without its long texts. Raises `LineTooLong` if it has none, and does not fit in memory.
 
         Args:
             line: The line.
@@ -140,7 +141,10 @@ class TakenTexts:
         if texts is None and is_cut:
             return line.read(line.start, SHORT_HEAD)
         short = None if texts is None else self._short(line, texts)
-        return b"".join(line.chunks()) if short is None else short
+        if short is None:
+            memory_limit.check_line(line.size)
+            return b"".join(line.chunks())
+        return short
 
     def _short(self, region: Region, texts: Sequence[Region]) -> bytes | None:
         """Return JSON without some of its texts; None if they cannot be taken out, or there are none."""
