@@ -25,7 +25,9 @@ MAKERS = [make_pipe, make_endless, Path.mkdir]
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_what_is_no_small_file_is_an_error_of_the_system(make: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_a_pipe_a_folder_and_a_large_file_are_errors_of_the_system(
+    make: Callable[[Path], Any], tmp_path: Path
+) -> None:
     make(tmp_path / "file")
     with pytest.raises(OSError, match=r"not a regular file|more than"):
         regular_files.content(tmp_path / "file")

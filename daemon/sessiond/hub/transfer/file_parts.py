@@ -166,6 +166,6 @@ class FileSource(Source):
 
 
 def _whole(line: Region) -> bytes:
-    """Return a long line. Raises `LineTooLong`."""
+    """Return a long line. Raises `LineExceedsMemory`."""
     memory_limit.check_line(line.size)
     return b"".join(line.chunks())

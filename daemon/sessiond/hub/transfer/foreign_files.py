@@ -165,7 +165,7 @@ def read(
                 texts.spool.clear()
             if isinstance(error, NotText):
                 raise NotImported("it became shorter while it was read") from None
-            if isinstance(error, memory_limit.LineTooLong):
+            if isinstance(error, memory_limit.LineExceedsMemory):
                 raise NotImported(str(error)) from None
             raise
     return found if spool is None else _with_attachments(found, path, spool, known_files)

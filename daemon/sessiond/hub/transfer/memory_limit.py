@@ -17,7 +17,7 @@ _BLOCK_BYTES: Final = 512
 """The unit of `st_blocks`, on every file system."""
 
 
-class LineTooLong(TemplatedError):
+class LineExceedsMemory(TemplatedError):
     """Raised for a line that must be read as a whole and does not fit in memory; the reason is the whole message."""
 
     sentence = "{reason}"
@@ -27,9 +27,9 @@ class LineTooLong(TemplatedError):
 
 
 def check_line(size: int) -> None:
-    """Raise `LineTooLong` if a line of this many bytes cannot be read as a whole now."""
+    """Raise `LineExceedsMemory` if a line of this many bytes cannot be read as a whole now."""
     if (reason := reason_to_refuse(size)) is not None:
-        raise LineTooLong(f"a line cannot be read in parts, and {reason}")
+        raise LineExceedsMemory(f"a line cannot be read in parts, and {reason}")
 
 
 def reason_to_refuse(size: int) -> str | None:

@@ -136,7 +136,7 @@ def read(
         raise
     except NotText:
         raise NotImported("it became shorter while it was read") from None
-    except memory_limit.LineTooLong as refusal:
+    except memory_limit.LineExceedsMemory as refusal:
         raise NotImported(str(refusal)) from None
     finally:
         if log is None and is_own:

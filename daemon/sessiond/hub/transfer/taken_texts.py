@@ -131,7 +131,7 @@ class TakenTexts:
         return made.getvalue()
 
     def line(self, line: Region, *, is_cut: bool) -> bytes:
-        """Return a long line without its long texts. Raises `LineTooLong` if it has none, and does not fit in memory.
+        """Return a long line without its long texts. Raises `LineExceedsMemory` if it has none and is too large.
 
         Args:
             line: The line.
