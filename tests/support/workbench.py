@@ -5,9 +5,9 @@ import json  # noqa: TID251 - settings are written as a person writes them
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sessiond.paths import Locations
 from support.browsers import Watched, expect
@@ -17,6 +17,8 @@ from support.workbench_server import Server
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page
 
+
+T = TypeVar("T")
 
 CATEGORY = "sessiond: "
 """The prefix of the extension's commands in the palette."""
@@ -122,43 +124,54 @@ class Window:
 
     def command(self, title: str) -> None:
         """Run a command from the palette, as `category: title`."""
-        field = self._opened_palette()
-        field.fill(f">{title}")
-        # The list is filled gradually; Enter runs the row with the focus.
-        expect(self.page.locator(".quick-input-list .monaco-list-row.focused")).to_contain_text(
-            title, ignore_case=True
-        )
-        field.press("Enter")
+        self._in_palette(lambda field: self._chose(field, title))
+        self._palette_input.press("Enter")
 
     def has_commands(self, wanted: set[str]) -> None:
         """Wait until the palette lists exactly these commands of the extension: it is updated with a delay."""
         until = time.monotonic() + BOUND
-        while (found := self._palette()) != wanted and time.monotonic() < until:
-            pass  # the palette opens slowly
+        while True:
+            found = self._in_palette(self._listed_commands)
+            self._palette_input.press("Escape")
+            if found == wanted or time.monotonic() > until:
+                break
         assert found == wanted
 
-    def _opened_palette(self) -> "Locator":
-        """Open the palette and return its input field.
+    @property
+    def _palette_input(self) -> "Locator":
+        return self.page.locator(".quick-input-widget input").first
 
-        VS Code closes the palette if the focus goes back to a view in this moment. Its users press the key again.
+    def _in_palette(self, act: "Callable[[Locator], T]") -> T:
+        """Open the palette, act in its input field, which must then have the focus still, and return the result.
+
+        VS Code closes the palette if a view that has just been drawn takes the focus. Its users open it again.
         """
-        field = self.page.locator(".quick-input-widget input").first
+        from playwright.sync_api import TimeoutError as TimedOut
+
+        field = self._palette_input
         until = time.monotonic() + BOUND
         while True:
             self.page.keyboard.press("F1")
             try:
                 expect(field).to_be_focused(timeout=5_000)
-            except AssertionError:
+                done = act(field)
+                expect(field).to_be_focused(timeout=1_000)
+            except (AssertionError, TimedOut):
                 if time.monotonic() > until:
                     raise
             else:
-                return field
+                return done
 
-    def _palette(self) -> set[str]:
-        field = self._opened_palette()
-        field.fill(f">{CATEGORY}")
+    def _chose(self, field: "Locator", title: str) -> None:
+        field.fill(f">{title}", timeout=5_000)
+        # The list is filled gradually; Enter runs the row with the focus.
+        row = self.page.locator(".quick-input-list .monaco-list-row.focused")
+        expect(row).to_contain_text(title, ignore_case=True, timeout=10_000)
+
+    def _listed_commands(self, field: "Locator") -> set[str]:
+        field.fill(f">{CATEGORY}", timeout=5_000)
         rows = self.page.locator(".quick-input-list .monaco-list-row")
-        expect(rows.first).to_contain_text(CATEGORY)
+        expect(rows.first).to_contain_text(CATEGORY, timeout=10_000)
         found: dict[str, str] = {}  # by position: the list has only the visible rows
         total = int(rows.first.get_attribute("aria-setsize") or 0)
         focused = self.page.locator(".quick-input-list .monaco-list-row.focused")
@@ -170,8 +183,7 @@ class Window:
                 break
             at = focused.get_attribute("aria-posinset")
             field.press("PageDown")
-            expect(focused).not_to_have_attribute("aria-posinset", at or "")
-        field.press("Escape")
+            expect(focused).not_to_have_attribute("aria-posinset", at or "", timeout=10_000)
         return {title.removeprefix(CATEGORY) for title in found.values() if title.startswith(CATEGORY)}
 
     def answer(self, text: str) -> None:
