@@ -151,7 +151,8 @@ def _score(ranks: Sequence[int]) -> Score:
 
 
 def _words(question: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", question) if word.lower() not in STOP_WORDS]
+    # The index splits at underscores, too, and has no positions, by which it would find two words as one.
+    return [word for word in re.findall(r"[^\W_]+", question) if word.lower() not in STOP_WORDS]
 
 
 class _Plain:
