@@ -121,8 +121,7 @@ class RecordedSessions:
             cwd: The folder of a new session.
             parent: The id of the session here from which a new one is made.
         """
-        if (found := await self.find(native_id)) is not None:
-            await self.append(found.session_id, [self.agent.mark(native_id)], advance=False)
+        if (found := await self._find_and_mark(native_id)) is not None:
             return found
         daemon = await self.daemon()
         refusal: RpcError | None = None
@@ -133,11 +132,8 @@ class RecordedSessions:
                 refusal = error
                 if error.kind != "alreadyExists":
                     continue
-                if (
-                    found := await self.find(native_id)
-                ) is not None:  # it was read from the agent's file meanwhile
-                    await self.append(found.session_id, [self.agent.mark(native_id)], advance=False)
-                    return found
+                if (found := await self._find_and_mark(native_id)) is not None:
+                    return found  # it was read from the agent's file meanwhile
                 if not await self._is_empty(session_id):
                     continue
             await self.append(
@@ -145,6 +141,13 @@ class RecordedSessions:
             )
             return (await daemon.info(session_id)).session
         raise refusal or SessionUnknown(native_id)
+
+    async def _find_and_mark(self, native_id: str) -> t.SessionInfo | None:
+        """Mark the session of an agent's session as recorded, and return it; None if there is none."""
+        found = await self.find(native_id)
+        if found is not None:
+            await self.append(found.session_id, [self.agent.mark(native_id)], advance=False)
+        return found
 
     async def append(
         self, session_id: str, drafts: Sequence[Mapping[str, Any]], *, advance: bool = True
