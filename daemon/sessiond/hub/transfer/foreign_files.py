@@ -358,7 +358,7 @@ def open_source(path: str, opened: contextlib.ExitStack) -> tuple[BinaryIO, File
     )  # opening a FIFO must not block until it has a writer
     file = opened.enter_context(os.fdopen(fd, "rb"))
     found = os.fstat(fd)
-    if (reason := reason_to_skip(found) or memory_limit.reason_to_refuse_holes(fd)) is not None:
+    if (reason := reason_to_skip(found) or memory_limit.reason_to_refuse_holes(fd, found)) is not None:
         raise NotImported(reason)
     return file, FileStatus.of(found), now_ns
 

@@ -42,12 +42,11 @@ def reason_to_refuse(size: int) -> str | None:
     )
 
 
-def reason_to_refuse_holes(descriptor: int) -> str | None:
+def reason_to_refuse_holes(descriptor: int, status: os.stat_result) -> str | None:
     """Return the reason why a file with holes cannot be read now; None if it has none, or can be read.
 
     A hole is a part of one line, of which no text can be taken out. It has any size, and takes no space on the disk.
     """
-    status = os.fstat(descriptor)
     if status.st_size <= ALWAYS_READ or status.st_blocks * _BLOCK_BYTES >= status.st_size:
         return None
     holes = _size_of_holes(descriptor, status.st_size)
