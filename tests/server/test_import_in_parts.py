@@ -1,8 +1,6 @@
 """A file of lines that is read part by part becomes the log that reading it whole gives, byte for byte."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +31,7 @@ from sessiond.session.dialects.import_builder import ImportReport
 from support.daemons import running
 from support.dialect_files import FILES, SESSION, answer, call, claude, item, meta, said
 from support.dialects import jsonl
+from support.killed_readings import killed_after
 from support.long_sessions import SESSIONS
 
 OLD = 1_700_000_000
@@ -346,33 +345,6 @@ def test_a_file_without_a_conversation_is_refused_for_the_same_reason(
     assert refusals[0] in (None, refusals[1])
 
 
-KILLED = """
-import os, sys
-from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import entry_files, file_parts, reading_progress, streaming
-from sessiond.hub.transfer.source_state import SourceState
-from sessiond.hub.transfer.spool import Spool
-path, folder, token, size, count = sys.argv[1:]
-file_parts.PART_BYTES, reading_progress.MIN_BYTES, reading_progress.STATES = int(size), 1, 0
-left, add = int(count), entry_files.EntryFiles.add
-def killed(self, *arguments):
-    global left
-    left -= 1
-    add(self, *arguments)
-    if left < 0:
-        self.written()
-        os._exit(9)
-entry_files.EntryFiles.add = killed
-streaming.read(path, None, Companions(), Spool(folder, token), cwd=None, title_space=True)
-"""
-"""A process that records its progress after each part, and is ended after some parts, in the middle of one."""
-
-
-def killed_after(path: Path, spool: Spool, *, part_bytes: int, parts: int) -> int:
-    arguments = [str(path), spool.folder, spool.token, str(part_bytes), str(parts)]
-    return subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False).returncode
-
-
 @pytest.mark.parametrize("dialect", LINES)
 def test_a_reading_that_was_killed_goes_on_where_it_was(
     dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -393,7 +365,7 @@ def test_a_reading_that_was_killed_goes_on_where_it_was(
     for kills in (1, 3):
         spool = Spool(str(tmp_path / "parts"))
         for _ in range(kills):
-            assert killed_after(path, spool, part_bytes=500, parts=3) == 9
+            assert killed_after(str(path), spool, part_bytes=500, parts=3) == 9
         starts.clear()
         assert streamed(path, spool) == whole(path)
         assert len(starts) == 1
@@ -417,7 +389,7 @@ async def test_a_daemon_goes_on_where_one_that_was_killed_was(
             )
             if home == "killed":
                 spool = Spool.of_source(str(blobs), str(path), None)
-                assert killed_after(path, spool, part_bytes=500, parts=20) == 9
+                assert killed_after(str(path), spool, part_bytes=500, parts=20) == 9
                 assert {name.name.split(".")[2] for name in blobs.iterdir()} == {"progress", "tree", "beside"}
             result = await peer.call("session/import", path=str(path))
             info = (await peer.call("session/info", sessionId=result["sessions"][0]["sessionId"]))["session"]
@@ -444,7 +416,7 @@ def test_a_file_that_changed_after_the_kill_is_read_from_its_beginning(
     path = tmp_path / name_of(dialect)
     path.write_bytes(jsonl(*SESSIONS[dialect](20)))
     spool = Spool(str(tmp_path / "parts"))
-    assert killed_after(path, spool, part_bytes=500, parts=12) == 9
+    assert killed_after(str(path), spool, part_bytes=500, parts=12) == 9
     before = path.read_bytes()
     change(path)
     assert path.read_bytes() != before
@@ -460,7 +432,7 @@ def test_a_damaged_file_of_the_progress_has_the_source_read_from_its_beginning(
     path.write_bytes(jsonl(*FILES["codex"], *SESSIONS["codex"](20)[1:]))
     os.utime(path, (OLD, OLD))
     spool = Spool(str(tmp_path / "parts"))
-    assert killed_after(path, spool, part_bytes=500, parts=20) == 9
+    assert killed_after(str(path), spool, part_bytes=500, parts=20) == 9
     damaged = spool.named(kind)
     damaged.write_bytes(damaged.read_bytes()[:7])
     assert streamed(path, spool) == whole(path)

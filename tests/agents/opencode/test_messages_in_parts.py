@@ -2,8 +2,6 @@
 
 import json  # noqa: TID251 - rows are written as OpenCode writes them
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from sessiond.hub.transfer.import_reading import Target
 from sessiond.hub.transfer.spool import Spool
 from sessiond.session.dialects import imported_log
 from support.daemons import running
+from support.killed_readings import killed_after
 from support.shared import lines_of
 from support.writing_opencode import SESSION, TABLES
 
@@ -201,30 +200,9 @@ def test_a_session_without_messages_is_refused_for_the_same_reason(path: Path) -
     assert reasons[0] == reasons[1]
 
 
-KILLED = """
-import os, sys
-from sessiond.agents.companions import Companions
-from sessiond.hub.transfer import entry_files, file_parts, reading_progress, streaming
-from sessiond.hub.transfer.spool import Spool
-source, folder, token = sys.argv[1:]
-file_parts.PART_BYTES, reading_progress.MIN_BYTES, reading_progress.STATES = 500, 1, 0
-left, add = 4, entry_files.EntryFiles.add
-def killed(self, *arguments):
-    global left
-    left -= 1
-    add(self, *arguments)
-    if left < 0:
-        self.written()
-        os._exit(9)
-entry_files.EntryFiles.add = killed
-streaming.read(source, None, Companions(), Spool(folder, token), cwd=None, title_space=True)
-"""
-
-
 def test_a_reading_that_was_killed_goes_on_where_it_was(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, spool = rows(path, conversation(12)), Spool(str(path.parent / "parts"))
-    arguments = [source, spool.folder, spool.token]
-    assert subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False).returncode == 9
+    assert killed_after(source, spool, part_bytes=500, parts=4) == 9
     begun, begin = list[EntryFiles](), EntryFiles.begin
 
     def noted(entries: EntryFiles) -> None:
