@@ -445,13 +445,19 @@ def working(agents_home: Path, tmp_path: Path) -> SpillingClaude:
     return claude
 
 
-async def test_a_resume_puts_outputs_back_that_the_agent_has_deleted(
-    working: SpillingClaude, peer: Peer, tmp_path: Path
-) -> None:
+@pytest.fixture
+async def output(working: SpillingClaude, peer: Peer, tmp_path: Path) -> Path:
+    """A spilled output of a session that is stored."""
     output = working.spill("b1.txt", OUTPUT)
     working.runs(1, output)
     working.says("Many birds.", cwd=str(tmp_path / "work"))
     await imported(peer, working.path)
+    return output
+
+
+async def test_a_resume_puts_outputs_back_that_the_agent_has_deleted(
+    output: Path, peer: Peer, tmp_path: Path
+) -> None:
     output.unlink()
     output.parent.rmdir()
     await resumed(peer, tmp_path / "work")
@@ -460,13 +466,7 @@ async def test_a_resume_puts_outputs_back_that_the_agent_has_deleted(
     assert output.stat().st_mode & 0o777 == 0o600
 
 
-async def test_a_resume_changes_no_output_that_is_there(
-    working: SpillingClaude, peer: Peer, tmp_path: Path
-) -> None:
-    output = working.spill("b1.txt", OUTPUT)
-    working.runs(1, output)
-    working.says("Many birds.", cwd=str(tmp_path / "work"))
-    await imported(peer, working.path)
+async def test_a_resume_changes_no_output_that_is_there(output: Path, peer: Peer, tmp_path: Path) -> None:
     output.write_text("changed", encoding="utf-8")
     await resumed(peer, tmp_path / "work")
 
@@ -474,12 +474,8 @@ async def test_a_resume_changes_no_output_that_is_there(
 
 
 async def test_a_session_that_is_written_anew_has_the_outputs_of_the_one_that_is_gone(
-    working: SpillingClaude, peer: Peer, tmp_path: Path
+    working: SpillingClaude, output: Path, peer: Peer, tmp_path: Path
 ) -> None:
-    output = working.spill("b1.txt", OUTPUT)
-    working.runs(1, output)
-    working.says("Many birds.", cwd=str(tmp_path / "work"))
-    await imported(peer, working.path)
     shutil.rmtree(working.path.with_suffix(""))
     working.path.unlink()
     found = await resumed(peer, tmp_path / "work")
