@@ -1,6 +1,8 @@
 """A file of lines that is read part by part becomes the log that reading it whole gives, byte for byte."""
 
+import itertools
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -125,13 +127,19 @@ def test_a_long_session(
     check(tmp_path / name_of(dialect), jsonl(*SESSIONS[dialect](turns)), size, monkeypatch, growing=growing)
 
 
+def at_different_times(data: bytes) -> bytes:
+    """A file whose lines have a later time each."""
+    numbers = itertools.count(1)
+    return re.sub(rb"2026-01-01T00:00:00", lambda _: b"2026-01-01T00:00:%02d" % (next(numbers) % 60), data)
+
+
 @pytest.mark.parametrize("dialect", LINES)
 @same_patch
 @given(size=SIZES, data=st.data())
 def test_a_session_with_damaged_lines(
     dialect: str, size: int, data: st.DataObject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = bytearray(jsonl(*SESSIONS[dialect](4)))
+    content = bytearray(at_different_times(jsonl(*SESSIONS[dialect](4))))
     for place in data.draw(st.lists(st.integers(0, len(content) - 1), max_size=4)):
         kind = data.draw(st.sampled_from([b"\n", b"\0", b"{", b'"', b"}\n{", b""]))
         content[place : place + 1] = kind

@@ -112,13 +112,14 @@ class PiReader:
             builder.clock = state.began
         found = self._numbered(some)
         state.began = builder.clock
-        if had_header:
-            builder.clock = clock
         # The lines before the header have its time, and the entries of version 1 are numbered from it.
         is_late = state.has_header != had_header or (state.version < 2 and bool(found))
         self.is_behind = self.is_behind or (self._has_taken and is_late)
         self._has_taken = self._has_taken or bool(some)
-        self._add_entries(found)
+        linked, migrated = self._linked(found)  # which preserves lines without an id
+        if had_header:
+            builder.clock = clock
+        self._add_entries(linked, migrated)
 
     def _numbered(self, some: list[SourceLine]) -> list[tuple[int, SourceLine, dict[str, Any]]]:
         """Return the lines that are entries with their numbers from the header. The others are taken."""
@@ -168,9 +169,8 @@ class PiReader:
         found = name_of({"id": name}, "id")
         return None if found is None else self._state.entries.get(found) or fields.entry_id(found)
 
-    def _add_entries(self, found: list[tuple[int, SourceLine, dict[str, Any]]]) -> None:
+    def _add_entries(self, linked: list[Linked], migrated: set[Place]) -> None:
         builder, state = self._builder, self._state
-        linked, migrated = self._linked(found)
         linked = without(
             [entry for entry in linked if not self._is_repeat(entry.id, entry.line)], state.others
         )
